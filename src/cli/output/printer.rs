@@ -9,7 +9,7 @@ use reelyard_core::display_text::misleads;
 use serde::Serialize;
 
 use super::csv;
-use super::shown_line::{PartLook, ShownLine};
+use super::table::{PartLook, ShownLine};
 use super::style::{OutputForm, PrintStyle};
 use super::table::ListTable;
 use crate::cli::support::failure::CommandFailure;

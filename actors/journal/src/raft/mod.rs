@@ -5,12 +5,9 @@
 mod append_budget;
 mod hand_over;
 mod log_store;
-mod member_node;
-mod membership;
+mod members;
 mod network;
 mod node;
-mod peer_contacts;
-mod promotion;
 mod reading;
 mod snapshot_body;
 mod snapshot_transfer;
@@ -31,8 +28,8 @@ use crate::owner::{CommittedEntry, OwnersError};
 use crate::store::StoreError;
 
 pub use hand_over::HandOverError;
-use member_node::MemberNode;
-pub use membership::{MemberChange, MemberChangeError};
+use members::MemberNode;
+pub use members::{MemberChange, MemberChangeError};
 pub(crate) use network::not_ready;
 pub(crate) use node::RaftNode;
 pub(crate) use reading::{raised_vote, read_vote, voters};

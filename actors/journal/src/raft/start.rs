@@ -10,7 +10,7 @@ use super::Raft;
 use super::log_store::LogStore;
 use super::network::PeerFactory;
 use super::node::RaftNode;
-use super::peer_contacts::PeerContacts;
+use super::members::peer_contacts::PeerContacts;
 use super::snapshot_transfer::SnapshotReceiver;
 use super::state_machine::{LogGrowth, PieceStateMachine};
 use super::watcher::RaftWatcher;

@@ -10,11 +10,11 @@ use openraft::error::{Fatal, InitializeError, RaftError};
 use reelyard_core::event::Epoch;
 use reelyard_replication::{Leadership, MemberRecord};
 
-use super::member_node::MemberNode;
-use super::membership::{MemberChange, MemberChangeError};
+use super::members::MemberNode;
+use super::members::{MemberChange, MemberChangeError};
 use super::node::{RaftNode, caught_up};
-use super::peer_contacts::PeerContacts;
-use super::promotion::LearnerWatch;
+use super::members::peer_contacts::PeerContacts;
+use super::members::promotion::LearnerWatch;
 use super::{Metrics, Raft};
 use crate::owners::PieceOwners;
 

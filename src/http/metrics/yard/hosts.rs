@@ -10,7 +10,7 @@ use reelyard_yard::cfw_worker::CfwWorkerView;
 use reelyard_yard::heartbeat::{Health, HostBeats};
 use reelyard_yard::task_manager::{PlannedHost, TaskManagerView};
 
-use super::page::metrics_writer::MetricsWriter;
+use crate::http::metrics::page::metrics_writer::MetricsWriter;
 use crate::http::access::WorkerRefusals;
 use crate::node::Wiring;
 
