@@ -8,9 +8,9 @@ use reelyard_replication::Transport;
 
 use super::Raft;
 use super::log_store::LogStore;
+use super::members::peer_contacts::PeerContacts;
 use super::network::PeerFactory;
 use super::node::RaftNode;
-use super::members::peer_contacts::PeerContacts;
 use super::snapshot_transfer::SnapshotReceiver;
 use super::state_machine::{LogGrowth, PieceStateMachine};
 use super::watcher::RaftWatcher;

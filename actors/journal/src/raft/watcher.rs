@@ -11,10 +11,10 @@ use reelyard_core::event::Epoch;
 use reelyard_replication::{Leadership, MemberRecord};
 
 use super::members::MemberNode;
-use super::members::{MemberChange, MemberChangeError};
-use super::node::{RaftNode, caught_up};
 use super::members::peer_contacts::PeerContacts;
 use super::members::promotion::LearnerWatch;
+use super::members::{MemberChange, MemberChangeError};
+use super::node::{RaftNode, caught_up};
 use super::{Metrics, Raft};
 use crate::owners::PieceOwners;
 
