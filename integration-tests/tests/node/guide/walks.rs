@@ -174,9 +174,12 @@ fn a_cluster_is_formed_as_written() -> Result<()> {
     };
     // A node runs until it is stopped, so a person starts each in a terminal of its own.
     let start = |commands: &str| -> Result<Background> {
-        let commands = commands.replace(".toml\nreelyard node", ".toml; reelyard node");
-        let started = commands.lines().map(|line| format!("({line}) &\n")).collect::<String>();
-        Ok(Background(shell(&format!("{started}wait\n"))?.process_group(0).spawn()?))
+        let beside = |line: &str| match line.starts_with("reelyard node") {
+            true => format!("{line} &\n"),
+            false => format!("{line}\n"),
+        };
+        let commands: String = commands.lines().map(beside).collect();
+        Ok(Background(shell(&format!("{commands}wait\n"))?.process_group(0).spawn()?))
     };
     let first = start(&walk("first of three")?)?;
     let invitation = walk("invite")?;
