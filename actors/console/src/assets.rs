@@ -54,11 +54,11 @@ assets! {
     /// Colours, letters and layout.
     STYLE = "console.css", "console.css", "text/css; charset=utf-8",
         "reelyard", "MIT OR Apache-2.0",
-        "740ed8541d0e1b350c2c3a38591ab379bcb39cf231d69e892b5dc91e9c859765";
+        "a26b01d15b3de620b7b5e91ae695773375cb72493e4c9d2159056c2d002ed869";
     /// Keys, ages, selection, copying and dialogs.
     SCRIPT = "console.js", "console.js", "text/javascript; charset=utf-8",
         "reelyard", "MIT OR Apache-2.0",
-        "9291993a3081bb3bcb40257cc0494d71507ed645391e833b4e183a648c3d482d";
+        "f8f0c6ae7a58009a852c1f22da8d5ad528886e9cae7962894e53a18a3b28b6ed";
     /// Shapes of states, and icons.
     SPRITE = "sprite.svg", "sprite.svg", "image/svg+xml",
         "reelyard", "MIT OR Apache-2.0",

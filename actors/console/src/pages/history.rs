@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use crate::address::{QueryWord, ROOT, encoded, page_query};
-use crate::format::{bytes, count, file_name, host_short, time_tag, visible_text};
+use crate::format::{bytes, count, file_name, host_short, node_text, time_tag, visible_text};
 use crate::pages::yard::{RecentLine, RecentStep, flow};
 use crate::parts::filter::{FilterBar, FilterChoice, ROWS, filter_bar, filter_token};
 use crate::parts::icon::{Glyph, icon};
@@ -166,7 +166,7 @@ pub fn history_row(viewer: &Viewer, row: &HistoryRow) -> Markup {
             }
             td.num.nw.p1 data-l=(common::SIZE.of(language)) { (row.size.map_or_else(|| "–".to_owned(), bytes)) }
             td.p1 data-l=(common::BY.of(language)) { bdi { (visible_text(&row.asked_by)) } }
-            td.soft.p2.wide data-l=(access::WHY.of(language)) { @if row.reason.is_empty() { "–" } @else { (visible_text(&row.reason)) } }
+            td.soft.p2.wide data-l=(access::WHY.of(language)) { @if row.reason.is_empty() { "–" } @else { (node_text(language, &row.reason)) } }
             td.act { (why_link(viewer, &why, &line.name, false)) }
         }
     }

@@ -19,7 +19,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use reelyard_console::Viewer;
 use reelyard_console::format::count;
 use reelyard_console::parts::notice::ActionOutcome;
-use reelyard_console::text::outcomes;
+use reelyard_console::text::{node_words, outcomes};
 use serde::{Deserialize, Serialize};
 
 use super::posted_form::{PostedForm, is_console_path};
@@ -64,7 +64,8 @@ pub fn refused(
         0 => outcomes::NOTHING_DONE.of(viewer.language).to_owned(),
         acted => outcomes::STOPPED_AFTER.fill(viewer.language, &[("n", &count(acted))]),
     };
-    let detail = format!("{}: {}", problem.title, problem.detail);
+    let words = |english: &str| node_words(viewer.language, english);
+    let detail = format!("{}: {}", words(&problem.title), words(&problem.detail));
     let mut answer = back(form, &KeptOutcome { done: false, title, detail, undo: None });
     // For the audit.
     answer.extensions_mut().insert(refused.kind());

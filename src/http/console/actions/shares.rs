@@ -13,7 +13,7 @@ use reelyard_console::Moment;
 use reelyard_console::format::count;
 use reelyard_console::pages::shares::{NewLink, SharesPageModel, SharesPageQuery};
 use reelyard_console::parts::dialog::TYPED_FROM;
-use reelyard_console::text::outcomes;
+use reelyard_console::text::{node_words, outcomes};
 use reelyard_links::qr_picture;
 use reelyard_shares::share_expiry::{OnlyIf, ShareId, ShareNote, ShareOwner};
 use serde::Deserialize;
@@ -72,7 +72,8 @@ pub async fn create(
         Ok(share) => (made(link, &share), None),
         Err(why) => {
             let problem = why.problem();
-            let refused = format!("{}: {}", problem.title, problem.detail);
+            let words = |english: &str| node_words(visitor.viewer.language, english);
+            let refused = format!("{}: {}", words(&problem.title), words(&problem.detail));
             (NewLink { refused, ..link }, Some(why))
         }
     };

@@ -39,7 +39,7 @@ fn list_actions(viewer: &Viewer, query: &FilesPageQuery) -> Markup {
         @if let Some(lines) = as_command(query) {
             details.menu.end {
                 summary.btn { (icon(Glyph::Terminal)) (common::AS_COMMAND.of(language)) }
-                ul { li.says { (command_lines(language, &lines)) } }
+                ul { li.says { (command_lines(viewer, &lines)) } }
             }
         }
         a.btn href={ (ROOT) "/files/export" (mark) (pairs) } { (icon(Glyph::Download)) (access::EXPORT_CSV.of(language)) }
@@ -48,10 +48,15 @@ fn list_actions(viewer: &Viewer, query: &FilesPageQuery) -> Markup {
 
 /// The commands that list the same files. None if the filter of the page has a part that they lack.
 fn as_command(query: &FilesPageQuery) -> Option<CommandLines> {
-    if !query.q.is_empty() || !query.reason.is_empty() {
+    if !query.reason.is_empty() {
         return None;
     }
     let (mut words, mut pairs) = (vec!["files".to_owned()], Vec::new());
+    let part = query.q.trim();
+    if !part.is_empty() {
+        words.push(format!("--contains={part}"));
+        pairs.push(format!("contains={}", encoded(part)));
+    }
     match query.state {
         None => {}
         Some(FileStateFilter::OutOfReach | FileStateFilter::Problem) => return None,
@@ -210,7 +215,9 @@ mod tests {
             )
         );
         assert_eq!(of(Some(FileStateFilter::OutOfReach), ""), None);
-        let named = FilesPageQuery { q: "a".into(), ..FilesPageQuery::default() };
-        assert_eq!(as_command(&named), None);
+        let named = FilesPageQuery { q: " -a b ".into(), ..FilesPageQuery::default() };
+        let named = as_command(&named).unwrap();
+        assert_eq!(named.reelyard, ["files", "--contains=-a b"]);
+        assert_eq!(named.curl.unwrap().path, "/files?contains=-a%20b");
     }
 }

@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use super::model::{DrainFacts, HostPageModel};
 use super::panels::{breakers, disk, health, link, only_here, recent_on_host};
 use crate::address::{ROOT, encoded};
-use crate::format::{age, clock, count, day_and_time, since, visible_text};
+use crate::format::{age, clock, count, day_and_time, node_text, since, visible_text};
 use crate::pages::hosts::{HostCondition, HostModeWord};
 use crate::parts::act::post_button;
 use crate::parts::dialog::ask_dialog;
@@ -130,7 +130,7 @@ fn notices(viewer: &Viewer, model: &HostPageModel) -> Markup {
     html! {
         @for (title, text, tone) in words {
             @if let Some(text) = text {
-                (notice(tone, title.of(language), html! { p { (visible_text(text)) } }, html! {}))
+                (notice(tone, title.of(language), html! { p { (node_text(language, text)) } }, html! {}))
             }
         }
         @if let Some(other) = &model.other_manager {

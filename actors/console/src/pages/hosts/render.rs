@@ -6,7 +6,7 @@ use super::model::{HostLine, HostsPageModel};
 use super::query::{HealthFilter, HostsPageQuery, ModeFilter, RoleFilter};
 use super::rows::host_rows;
 use crate::address::host_page;
-use crate::format::{count, counted, visible_text};
+use crate::format::{count, counted, node_text};
 use crate::pages::why::HostObstacle;
 use crate::parts::dialog::ask_dialog;
 use crate::parts::filter::{FilterBar, FilterChoice, FilterMenu, filter_bar};
@@ -168,7 +168,7 @@ fn why_host(
                         @let mark = obstacle.mark();
                         li {
                             (shape(mark.glyph, &format!("i {}", mark.tone.class())))
-                            div { (mark.word.of(language)) @if !detail.is_empty() { small { (visible_text(detail)) } } }
+                            div { (mark.word.of(language)) @if !detail.is_empty() { small { (node_text(language, detail)) } } }
                         }
                     }
                 }

@@ -6,7 +6,7 @@ use super::model::{FailureCause, TasksPageModel};
 use super::query::{BlameFilter, TaskStateFilter, TasksPageQuery};
 use super::rows::task_rows;
 use crate::address::{ROOT, encoded};
-use crate::format::{clock, count, counted, host_short, visible_text};
+use crate::format::{clock, count, counted, host_short, node_text};
 use crate::pages::why::why_file;
 use crate::parts::act::post_button;
 use crate::parts::dialog::ask_dialog;
@@ -29,7 +29,7 @@ pub fn render(query: &TasksPageQuery, model: &TasksPageModel, viewer: &Viewer) -
         (page_head(frame::TASKS.of(viewer.language), &tasks_sentence(viewer, model), html! {}))
         (failures(viewer, query, model))
         (filter_bar(viewer, &filters(viewer, query, model)))
-        (tokens(viewer, query))
+        (tokens(viewer, query, model))
         (split(task_rows(viewer, query, model), panel))
         @if let Some(ask) = &model.ask { (ask_dialog(viewer, ask)) }
     }
@@ -90,7 +90,7 @@ fn cause_row(viewer: &Viewer, cause: &FailureCause) -> Markup {
         li.cause {
             span.big { (count(cause.copies)) }
             div {
-                div.t { (visible_text(&cause.cause)) }
+                div.t { (node_text(language, &cause.cause)) }
                 div.s {
                     @if let Some(host) = &cause.host { (host_short(host)) " · " }
                     @if let Some(blamed) = cause.blamed { (tasks::BLAMED.of(language)) ": " (blamed.words().of(language)) " · " }
@@ -208,11 +208,16 @@ fn blame_menu(viewer: &Viewer, query: &TasksPageQuery, base: &TasksPageQuery) ->
 }
 
 /// Filters that neither the field nor the states show.
-fn tokens(viewer: &Viewer, query: &TasksPageQuery) -> Markup {
+fn tokens(viewer: &Viewer, query: &TasksPageQuery, model: &TasksPageModel) -> Markup {
     let without = TasksPageQuery { cause: String::new(), ..base(query) }.address();
+    let named = model.causes.iter().find(|cause| cause.key == query.cause);
+    let words = match named {
+        Some(cause) => node_text(viewer.language, &cause.cause),
+        None => tasks::CAUSE_GONE.of(viewer.language).to_owned(),
+    };
     html! {
         @if !query.cause.is_empty() {
-            div.filters { (filter_token(viewer, &visible_text(&query.cause), &without)) }
+            div.filters { (filter_token(viewer, &words, &without)) }
         }
     }
 }

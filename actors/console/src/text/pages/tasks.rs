@@ -9,6 +9,7 @@ texts! {
     BY_CAUSE = "Failed in the last hour, by cause", "지난 1시간 실패, 원인별";
     RETRY_ALL = "Retry all {n} that can be…", "가능한 {n}건 모두 다시 시도…";
     RETRY_N = "Retry {n}", "{n}건 다시 시도";
+    CAUSE_GONE = "a cause of more than an hour ago", "1시간 넘게 지난 원인";
     SHOW = "Show", "보기";
     NOTHING_TO_DO = "Nothing to do: planned elsewhere", "할 일 없음: 다른 곳에 계획됨";
     BLAMED = "Blamed", "원인";

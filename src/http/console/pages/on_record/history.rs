@@ -107,7 +107,7 @@ fn row(line: HistoryLine) -> HistoryRow {
         }
         HistoryEntry::Removal { why, ending, .. } => match ending {
             Ending::Removed | Ending::Absent => (RecentStep::Removed, None, why),
-            failed => (RecentStep::Failed, None, format!("{why}; {}", word(&failed))),
+            failed => (RecentStep::Failed, None, format!("{}. {why}", failed.words())),
         },
     };
     HistoryRow {
@@ -121,16 +121,6 @@ fn row(line: HistoryLine) -> HistoryRow {
         size: line.size,
         asked_by: line.asked_by,
         reason,
-    }
-}
-
-/// The result of a removal as the API has it, in one line.
-fn word(ending: &Ending) -> String {
-    match serde_json::to_value(ending) {
-        Ok(serde_json::Value::String(word)) => word,
-        Ok(other) => other.to_string(),
-        // Plain data always serializes.
-        Err(_) => String::new(),
     }
 }
 
