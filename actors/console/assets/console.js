@@ -434,7 +434,8 @@
     showSwitch();
     all('[data-toast]').forEach(leaveLater);
     const dialog = one('[data-dialog]');
-    if (dialog) (one('[autofocus]', dialog) ?? one('button, a', dialog))?.focus();
+    // The browser itself goes to an element that asks for the focus.
+    if (dialog) { if (!one('[autofocus]', dialog)) one('button, a', dialog)?.focus(); }
     else if (one('[data-panel]')) one('[data-panel] [tabindex="-1"]')?.focus({ preventScroll: true });
     else focusOpener();
     setInterval(countAges, 1000);

@@ -54,15 +54,15 @@ assets! {
     /// Colours, letters and layout.
     STYLE = "console.css", "console.css", "text/css; charset=utf-8",
         "reelyard", "MIT OR Apache-2.0",
-        "a26b01d15b3de620b7b5e91ae695773375cb72493e4c9d2159056c2d002ed869";
+        "febf733420572735b088686c4e1bf048d164eae7b3c795fefbf91d3eb8493106";
     /// Keys, ages, selection, copying and dialogs.
     SCRIPT = "console.js", "console.js", "text/javascript; charset=utf-8",
         "reelyard", "MIT OR Apache-2.0",
-        "f8f0c6ae7a58009a852c1f22da8d5ad528886e9cae7962894e53a18a3b28b6ed";
+        "f6e3f8dbf0c43b3223a532d8fcfb82895f866de87b0628efe576b0211bc79413";
     /// Shapes of states, and icons.
     SPRITE = "sprite.svg", "sprite.svg", "image/svg+xml",
         "reelyard", "MIT OR Apache-2.0",
-        "4660e0b65a283878f10a6f8fab7a875bbd9d6050904a37bd22f977aee2a52035";
+        "6e65a0b36a510b29ff766d9bee2e8bea4aa3fe52e10092d0a29392cadd649698";
     /// Partial updates of a page.
     HTMX = "third_party/htmx.min.js", "htmx.js", "text/javascript; charset=utf-8",
         "htmx.org 4.0.1 dist/htmx.min.js", "0BSD",

@@ -4,6 +4,7 @@ use maud::{DOCTYPE, Markup, html};
 
 use super::navigation::{NavCounts, NavPage, side_bar, tabs};
 use super::top_bar::{LiveMark, top_bar};
+use crate::address::ROOT;
 use crate::assets::{CHARTS, CHARTS_STYLE, HTMX, HTMX_EVENTS, HTMX_POLICY, SCRIPT, STYLE};
 use crate::format::node_text;
 use crate::parts::act::act_form;
@@ -104,7 +105,7 @@ pub fn page(parts: &PageParts, model: &FrameModel, viewer: &Viewer) -> Markup {
                 @if let Some(stream) = &model.stream { (stream_element(viewer, stream)) }
                 div #announce .vh role="status" aria-live="polite" data-copied=(frame::COPIED.of(language)) {}
                 (unsent(viewer, "session-over", refusals::SIGNED_OUT, refusals::STILL_TYPED, html! {
-                    a.btn.sm.go href="/login" target="_blank" { (refusals::SIGN_IN.of(language)) }
+                    a.btn.sm.go href=(ROOT) target="_blank" { (refusals::SIGN_IN.of(language)) }
                 }))
                 (unsent(viewer, "no-answer", refusals::NO_ANSWER, refusals::NO_ANSWER_NEXT, html! {}))
                 (keys_dialog(viewer))

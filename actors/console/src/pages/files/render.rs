@@ -10,7 +10,7 @@ use crate::format::{count, counted};
 use crate::pages::why::{PassedReason, why_file};
 use crate::parts::act::{CommandLines, CurlCall, command_lines};
 use crate::parts::dialog::ask_dialog;
-use crate::parts::filter::{FilterBar, FilterChoice, FilterMenu, filter_bar, filter_token};
+use crate::parts::filter::{FilterBar, FilterChoice, filter_bar, filter_token, host_menu};
 use crate::parts::icon::{Glyph, icon};
 use crate::parts::panel::page_head;
 use crate::parts::why::split;
@@ -152,34 +152,11 @@ fn filters(viewer: &Viewer, query: &FilesPageQuery, model: &FilesPageModel) -> F
         others: FilesPageQuery { q: String::new(), ..base.clone() }.pairs().pairs().to_vec(),
         states_label: files::STATES,
         states: row,
-        menus: vec![host_menu(viewer, query, &base, &model.hosts)],
+        menus: vec![host_menu(viewer, files::HOST_MENU, &model.hosts, &query.host, &|host| {
+            FilesPageQuery { host: host.to_owned(), ..base.clone() }.address()
+        })],
         status,
     }
-}
-
-fn host_menu(
-    viewer: &Viewer,
-    query: &FilesPageQuery,
-    base: &FilesPageQuery,
-    hosts: &[String],
-) -> FilterMenu {
-    let any = common::ANY.of(viewer.language).to_owned();
-    let chosen = if query.host.is_empty() { any.clone() } else { query.host.clone() };
-    let mut choices = vec![FilterChoice {
-        words: any,
-        rows: None,
-        address: FilesPageQuery { host: String::new(), ..base.clone() }.address(),
-        is_current: query.host.is_empty(),
-    }];
-    for host in hosts {
-        choices.push(FilterChoice {
-            words: host.clone(),
-            rows: None,
-            address: FilesPageQuery { host: host.clone(), ..base.clone() }.address(),
-            is_current: query.host == *host,
-        });
-    }
-    FilterMenu { label: files::HOST_MENU, chosen, choices }
 }
 
 /// Filters that neither the field nor the states show.

@@ -10,7 +10,9 @@ use crate::format::{clock, count, counted, host_short, node_text};
 use crate::pages::why::why_file;
 use crate::parts::act::post_button;
 use crate::parts::dialog::ask_dialog;
-use crate::parts::filter::{FilterBar, FilterChoice, FilterMenu, filter_bar, filter_token};
+use crate::parts::filter::{
+    FilterBar, FilterChoice, FilterMenu, filter_bar, filter_token, host_menu,
+};
 use crate::parts::mark::{Tone, tag};
 use crate::parts::panel::page_head;
 use crate::parts::spark::spark;
@@ -152,36 +154,13 @@ fn filters(viewer: &Viewer, query: &TasksPageQuery, model: &TasksPageModel) -> F
         states_label: common::STATE,
         states: row,
         menus: vec![
-            host_menu(viewer, query, &base, &model.hosts),
+            host_menu(viewer, tasks::HOST_MENU, &model.hosts, &query.host, &|host| {
+                TasksPageQuery { host: host.to_owned(), ..base.clone() }.address()
+            }),
             blame_menu(viewer, query, &base),
         ],
         status: status.to_owned(),
     }
-}
-
-fn host_menu(
-    viewer: &Viewer,
-    query: &TasksPageQuery,
-    base: &TasksPageQuery,
-    hosts: &[String],
-) -> FilterMenu {
-    let any = common::ANY.of(viewer.language).to_owned();
-    let chosen = if query.host.is_empty() { any.clone() } else { query.host.clone() };
-    let mut choices = vec![FilterChoice {
-        words: any,
-        rows: None,
-        address: TasksPageQuery { host: String::new(), ..base.clone() }.address(),
-        is_current: query.host.is_empty(),
-    }];
-    for host in hosts {
-        choices.push(FilterChoice {
-            words: host.clone(),
-            rows: None,
-            address: TasksPageQuery { host: host.clone(), ..base.clone() }.address(),
-            is_current: query.host == *host,
-        });
-    }
-    FilterMenu { label: tasks::HOST_MENU, chosen, choices }
 }
 
 fn blame_menu(viewer: &Viewer, query: &TasksPageQuery, base: &TasksPageQuery) -> FilterMenu {

@@ -2,11 +2,11 @@
 
 use maud::{Markup, html};
 
-use super::model::{TaskLine, TasksPageModel};
+use super::model::{TaskCondition, TaskLine, TasksPageModel};
 use super::query::{TaskStateFilter, TasksPageQuery};
 use crate::address::{ROOT, SortBy, encoded};
 use crate::format::{
-    age, age_tag, byte_rate, count, counted, file_name, left, node_text, visible_text,
+    age, age_tag, byte_rate, bytes, count, counted, file_name, left, node_text, visible_text,
 };
 use crate::pages::yard::flow;
 use crate::parts::act::post_icon;
@@ -153,6 +153,7 @@ pub fn task_row(viewer: &Viewer, query: &TasksPageQuery, line: &TaskLine) -> Mar
             td.w-p data-l=(common::COPIED_PART.of(language)) {
                 @match (line.condition.is_open(), copy.percent()) {
                     (true, Some(percent)) => (progress(&copy.name, percent, copy.stalled.is_some())),
+                    (false, _) if line.condition == TaskCondition::Done => span { (bytes(copy.size)) },
                     (false, Some(percent)) => span.muted { (percent) "%" },
                     _ => span.muted { "–" },
                 }

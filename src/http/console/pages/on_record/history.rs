@@ -21,6 +21,7 @@ use crate::csv;
 use crate::http::api::yard_calls::history::{HistoryFilter, HistoryPosition, Kind, history_page};
 use crate::http::computing::computed;
 use crate::http::console::answer;
+use crate::http::console::pages::host_choices::host_choices;
 use crate::http::console::refusal::ConsoleRefusal;
 use crate::http::console::visitor::Visitor;
 use crate::http::node_state::NodeHttpState;
@@ -62,8 +63,10 @@ fn model(
     let is_first = query.after.is_empty() && !rows.is_empty();
     let next = page.next.map(|next| HistoryPageQuery { after: next.0, ..query.clone() }.address());
     let total = (is_first && next.is_none()).then_some(rows.len() as u64);
+    let hosts = state.actors.hosts.present();
     Ok(HistoryPageModel {
         kept: copies + removals,
+        hosts: host_choices(hosts.keys(), &query.host),
         page: RowPage {
             first: u64::from(is_first),
             shown: rows.len() as u64,
