@@ -54,7 +54,7 @@ assets! {
     /// Colours, letters and layout.
     STYLE = "console.css", "console.css", "text/css; charset=utf-8",
         "reelyard", "MIT OR Apache-2.0",
-        "febf733420572735b088686c4e1bf048d164eae7b3c795fefbf91d3eb8493106";
+        "b4be137c04ab3ad66534ab4e7c1cb443e73e16b9cac89e2003c987c2fdca56ff";
     /// Keys, ages, selection, copying and dialogs.
     SCRIPT = "console.js", "console.js", "text/javascript; charset=utf-8",
         "reelyard", "MIT OR Apache-2.0",

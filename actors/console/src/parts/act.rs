@@ -3,6 +3,7 @@
 use maud::{Markup, html};
 
 use super::icon::{Glyph, icon};
+use crate::address::QueryPairs;
 use crate::format::visible_text;
 use crate::text::{Language, common};
 use crate::viewer::Viewer;
@@ -95,6 +96,29 @@ impl CommandLines {
                 path: path.to_owned(),
                 body: body.to_owned(),
             }),
+        }
+    }
+}
+
+/// The lines that show the rows of a list. Each filter is an option of the command and a parameter of the call.
+pub fn list_lines(list: &str, filters: &[(&str, String)]) -> CommandLines {
+    let (mut words, mut pairs) = (vec![list.to_owned()], QueryPairs::default());
+    for (name, value) in filters {
+        words.push(format!("--{name}={value}"));
+        pairs.add(name, value.clone());
+    }
+    let mark = if filters.is_empty() { "" } else { "?" };
+    let path = format!("/{list}{mark}{}", pairs.print());
+    let curl = Some(CurlCall { method: "GET".to_owned(), path, body: String::new() });
+    CommandLines { reelyard: words, curl }
+}
+
+/// A menu with the lines of commands that show the same as the page.
+pub fn command_menu(viewer: &Viewer, commands: &[CommandLines]) -> Markup {
+    html! {
+        details.menu.end {
+            summary.btn { (icon(Glyph::Terminal)) (common::AS_COMMAND.of(viewer.language)) }
+            ul { @for lines in commands { li.says { (command_lines(viewer, lines)) } } }
         }
     }
 }

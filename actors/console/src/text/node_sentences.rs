@@ -2,7 +2,7 @@
 //! first form that fits is used, so longer forms stand above shorter ones.
 
 /// English and Korean.
-pub const SENTENCES: [(&str, &str); 144] = [
+pub const SENTENCES: [(&str, &str); 150] = [
     // Ends of copies: the planner.
     ("{host} is down", "{host} 응답 없음"),
     ("{host} left the yard", "클러스터에서 제거됨: {host}"),
@@ -256,6 +256,11 @@ pub const SENTENCES: [(&str, &str); 144] = [
     ),
     ("task {n} does not exist", "작업 {n} 없음"),
     ("a task in state {from} cannot change to {to}", "작업 상태 {from}에서는 {to} 불가"),
+    ("task {n} has ended already: {state}", "작업 {n}: 이미 끝남 ({state})"),
+    (
+        "the links have ended already: by their time, or by another person",
+        "링크가 이미 끝났습니다. 만료되었거나 다른 사람이 회수했습니다",
+    ),
     ("no pool is named {pool}", "풀 없음: {pool}"),
     ("pool {pool} has no box {n}", "풀 {pool}: 박스 {n} 없음"),
     (
@@ -295,6 +300,10 @@ pub const SENTENCES: [(&str, &str); 144] = [
     ("{n} min", "{n}분"),
     ("{n} h", "{n}시간"),
     ("{n} d", "{n}일"),
+    ("done", "완료"),
+    ("failed", "실패"),
+    ("timeout", "시간 초과"),
+    ("cancelled", "취소됨"),
     ("active", "운영"),
     ("draining", "비우는 중"),
     ("maintenance", "점검 중"),

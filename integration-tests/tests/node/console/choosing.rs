@@ -130,6 +130,25 @@ fn all_links_tasks_and_hosts_that_match_are_acted_on() -> Result<()> {
     let absent = yard.page(&visit, "/console/shares?new=true&path=movies/absent.mpg")?;
     assert!(absent.contains("movies/absent.mpg: "), "{absent}");
 
+    // Another person revoked it first. A copy that ended is not dropped from the list by "Cancel".
+    let [last] = &left[..] else { anyhow::bail!("{left:?}") };
+    let pick = format!("pick={}", last["id"].as_str().context("no id")?);
+    let twice = ["revoke", "revoke"].map(|action| {
+        yard.post_and_look(&visit, &format!("/console/share-actions/{action}"), &[&pick])
+    });
+    let [once, again] = twice;
+    assert!(once?.contains("Links revoked: 1"));
+    let again = again?;
+    assert!(again.contains("Nothing was done.") && again.contains("ended already"), "{again}");
+    let tasks = yard.items("/api/v1/tasks")?;
+    let id = tasks[0]["id"].as_str().context("no task")?;
+    let late = yard.post_and_look(&visit, &format!("/console/tasks/{id}/cancel"), &[])?;
+    assert!(
+        late.contains("Nothing was done.") && late.contains("has ended already: done"),
+        "{late}"
+    );
+    assert_eq!(yard.items("/api/v1/tasks")?.len(), tasks.len());
+
     // Nothing is to be cancelled or retried, and the dialog says why.
     let cancel = yard.page(&visit, "/console/tasks?q=mpg&ask=cancel&all=true")?;
     assert!(cancel.contains("Cancel 0 copies?"), "{cancel}");

@@ -10,9 +10,10 @@ use serde_json::{Value, json};
 use super::console_yard::{ConsoleYard, Visit};
 
 impl ConsoleYard {
-    /// The lines of a page that begin with this word, as its buttons copy them.
+    /// The lines of a page, or of its dialog, that begin with this word, as the buttons copy them.
     fn lines(&self, visit: &Visit, path: &str, word: &str) -> Result<Vec<String>> {
         let page = self.page(visit, path)?;
+        let page = page.split_once("data-dialog").map_or(page.as_str(), |(_, dialog)| dialog);
         let mut lines = Vec::new();
         for rest in page.split("data-copy=\"").skip(1) {
             let line = rest.split('"').next().unwrap_or_default();
@@ -74,7 +75,12 @@ fn the_lines_of_lists_and_of_actions_on_storage_work_as_shown() -> Result<()> {
     for word in BOTH {
         let listed = yard.paste(&visit, "/console/files?q=gamma&state=placed", word)?;
         assert!(listed.contains("beta gamma.mpg") && !listed.contains("alpha.mpg"), "{listed}");
-        let why = yard.paste(&visit, "/console/tasks?why=beta%20gamma.mpg", word)?;
+        let hosts = "/console/hosts?role=destination&health=up&mode=active";
+        assert!(yard.paste(&visit, hosts, word)?.contains(&yard.ground.destination(0).to_string()));
+        let tasks = format!("/console/tasks?state=done&host={}", yard.ground.source(0));
+        assert!(yard.paste(&visit, &tasks, word)?.contains("alpha.mpg"));
+        yard.paste(&visit, "/console/tasks?state=failed&blamed=source", word)?;
+        let why = yard.paste(&visit, "/console/tasks?q=gamma&why=beta%20gamma.mpg", word)?;
         assert!(why.contains("beta gamma.mpg"), "{why}");
         for line in yard.lines(&visit, "/console/plan", word)? {
             yard.pasted(&line)?;
@@ -116,7 +122,7 @@ fn the_lines_of_actions_on_copies_work_as_shown() -> Result<()> {
         yard.send("PUT", &format!("/api/v1/hosts/{to}/mode"), &json!({ "mode": "active" }))?;
         let begun =
             yard.send("POST", "/api/v1/tasks", &json!({ "name": name, "destination": to }))?;
-        let task = begun["task"].as_u64().context("no task")?;
+        let task = begun["task"].as_str().context("no task")?;
         // A copy that is done before it can be cancelled leaves no line.
         let path = format!("/console/tasks?ask=cancel&pick={task}");
         let Ok(lines) = yard.lines(&visit, &path, word) else { continue };

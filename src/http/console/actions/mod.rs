@@ -108,3 +108,33 @@ pub fn outcome_of(cookie: &str) -> Option<ActionOutcome> {
         undo: kept.undo.filter(|undo| is_console_path(undo)),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use reelyard_api::{Problem, ProblemKind};
+    use reelyard_console::text::Language;
+    use reelyard_yard::remover::{CopyOutlook, Ending, Spared};
+
+    use super::*;
+
+    #[test]
+    fn a_refusal_and_a_decision_are_in_the_language_of_the_viewer() {
+        let is_korean = |english: &str| {
+            let shown = node_words(Language::Korean, english);
+            assert!(
+                shown.chars().any(|letter| ('가'..='힣').contains(&letter)),
+                "{english}: {shown}"
+            );
+        };
+        for kind in ProblemKind::ALL {
+            is_korean(&Problem::new(*kind, String::new()).title);
+        }
+        for why in
+            [Spared::NoMaster, Spared::Hot, Spared::OnlyCopy, Spared::InVain, Spared::MinStay]
+        {
+            is_korean(why.words());
+            is_korean(&CopyOutlook::Stays { why }.words());
+        }
+        is_korean(&Ending::NotAsked { why: "its host cannot be called now".to_owned() }.words());
+    }
+}

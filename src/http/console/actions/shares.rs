@@ -229,6 +229,10 @@ async fn revoke(
     let body = Json(Objects(wanted));
     let revoked = shares::revoke_many(state, caller, audit.clone(), Query(NoQuery {}), body).await;
     match revoked.map_err(Refusal::into_response) {
+        Ok(revoked) if revoked.ended == 0 => {
+            let detail = "the links have ended already: by their time, or by another person";
+            refused(form, &visitor.viewer, 0, &ProblemResponse::new(ProblemKind::Gone, detail))
+        }
         Ok(revoked) => {
             let n = count(revoked.ended);
             done(form, outcomes::LINKS_REVOKED.fill(visitor.viewer.language, &[("n", &n)]))

@@ -5,10 +5,10 @@ use maud::{Markup, html};
 use super::model::FilesPageModel;
 use super::query::{FileStateFilter, FilesPageQuery};
 use super::rows::file_rows;
-use crate::address::{QueryWord, ROOT, encoded};
+use crate::address::{QueryWord, ROOT};
 use crate::format::{count, counted};
 use crate::pages::why::{PassedReason, why_file};
-use crate::parts::act::{CommandLines, CurlCall, command_lines};
+use crate::parts::act::{CommandLines, command_menu, list_lines};
 use crate::parts::dialog::ask_dialog;
 use crate::parts::filter::{FilterBar, FilterChoice, filter_bar, filter_token, host_menu};
 use crate::parts::icon::{Glyph, icon};
@@ -36,12 +36,7 @@ fn list_actions(viewer: &Viewer, query: &FilesPageQuery) -> Markup {
     let pairs = base(query).pairs().print();
     let mark = if pairs.is_empty() { "" } else { "?" };
     html! {
-        @if let Some(lines) = as_command(query) {
-            details.menu.end {
-                summary.btn { (icon(Glyph::Terminal)) (common::AS_COMMAND.of(language)) }
-                ul { li.says { (command_lines(viewer, &lines)) } }
-            }
-        }
+        @if let Some(lines) = as_command(query) { (command_menu(viewer, &[lines])) }
         a.btn href={ (ROOT) "/files/export" (mark) (pairs) } { (icon(Glyph::Download)) (access::EXPORT_CSV.of(language)) }
     }
 }
@@ -51,32 +46,28 @@ fn as_command(query: &FilesPageQuery) -> Option<CommandLines> {
     if !query.reason.is_empty() {
         return None;
     }
-    let (mut words, mut pairs) = (vec!["files".to_owned()], Vec::new());
+    let mut filters = Vec::new();
     let part = query.q.trim();
     if !part.is_empty() {
-        words.push(format!("--contains={part}"));
-        pairs.push(format!("contains={}", encoded(part)));
+        filters.push(("contains", part.to_owned()));
     }
     match query.state {
         None => {}
         Some(FileStateFilter::OutOfReach | FileStateFilter::Problem) => return None,
-        Some(FileStateFilter::Hot) => {
-            words.push("--hot".to_owned());
-            pairs.push("hot=true".to_owned());
-        }
-        Some(state) => {
-            words.extend(["--state".to_owned(), state.word().to_owned()]);
-            pairs.push(format!("state={}", state.word()));
-        }
+        Some(FileStateFilter::Hot) => filters.push(("hot", "true".to_owned())),
+        Some(state) => filters.push(("state", state.word().to_owned())),
     }
     if !query.host.is_empty() {
-        words.extend(["--host".to_owned(), query.host.clone()]);
-        pairs.push(format!("host={}", encoded(&query.host)));
+        filters.push(("host", query.host.clone()));
     }
-    let mark = if pairs.is_empty() { "" } else { "?" };
-    let path = format!("/files{mark}{}", pairs.join("&"));
-    let curl = Some(CurlCall { method: "GET".into(), path, ..CurlCall::default() });
-    Some(CommandLines { reelyard: words, curl })
+    let mut lines = list_lines("files", &filters);
+    // The option of the command has no value.
+    lines
+        .reelyard
+        .iter_mut()
+        .filter(|word| *word == "--hot=true")
+        .for_each(|word| word.truncate(5));
+    Some(lines)
 }
 
 /// The sentence at the top: how many there are, and in which states.
@@ -187,7 +178,7 @@ mod tests {
         assert_eq!(
             of(Some(FileStateFilter::Waiting), "10.4.2.31:8888"),
             pair(
-                "files --state waiting --host 10.4.2.31:8888",
+                "files --state=waiting --host=10.4.2.31:8888",
                 "/files?state=waiting&host=10.4.2.31:8888"
             )
         );

@@ -7,8 +7,7 @@ use super::panels::{back_offs, copies, exchanges, passed, removals, spared};
 use super::query::PlanPageQuery;
 use crate::format::{age, bytes, count, counted, node_text};
 use crate::pages::why::PassedReason;
-use crate::parts::act::{CommandLines, CurlCall, command_lines};
-use crate::parts::icon::{Glyph, icon};
+use crate::parts::act::{command_menu, list_lines};
 use crate::parts::mark::Tone;
 use crate::parts::notice::notice;
 use crate::parts::panel::{Figure, figure_strip, page_head};
@@ -26,21 +25,7 @@ pub fn render(query: &PlanPageQuery, model: &PlanPageModel, viewer: &Viewer) -> 
 
 /// The same lists as commands.
 fn as_commands(viewer: &Viewer) -> Markup {
-    let language = viewer.language;
-    let lines = |list: &str| CommandLines {
-        reelyard: vec![list.to_owned()],
-        curl: Some(CurlCall {
-            method: "GET".into(),
-            path: format!("/{list}"),
-            ..CurlCall::default()
-        }),
-    };
-    html! {
-        details.menu.end {
-            summary.btn { (icon(Glyph::Terminal)) (common::AS_COMMAND.of(language)) }
-            ul { li.says { (command_lines(viewer, &lines("plan"))) } li.says { (command_lines(viewer, &lines("removals"))) } }
-        }
-    }
+    command_menu(viewer, &[list_lines("plan", &[]), list_lines("removals", &[])])
 }
 
 /// The round with all its lists. The id is `plan-content`, for live updates.

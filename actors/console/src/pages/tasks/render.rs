@@ -5,10 +5,10 @@ use maud::{Markup, html};
 use super::model::{FailureCause, TasksPageModel};
 use super::query::{BlameFilter, TaskStateFilter, TasksPageQuery};
 use super::rows::task_rows;
-use crate::address::{ROOT, encoded};
+use crate::address::{QueryWord, ROOT, encoded};
 use crate::format::{clock, count, counted, host_short, node_text};
 use crate::pages::why::why_file;
-use crate::parts::act::post_button;
+use crate::parts::act::{command_menu, list_lines, post_button};
 use crate::parts::dialog::ask_dialog;
 use crate::parts::filter::{
     FilterBar, FilterChoice, FilterMenu, filter_bar, filter_token, host_menu,
@@ -28,12 +28,25 @@ pub fn render(query: &TasksPageQuery, model: &TasksPageModel, viewer: &Viewer) -
     let close = TasksPageQuery { why: String::new(), ..query.clone() }.address();
     let panel = model.why.as_ref().map(|file| why_file(viewer, file, &close));
     html! {
-        (page_head(frame::TASKS.of(viewer.language), &tasks_sentence(viewer, model), html! {}))
+        (page_head(frame::TASKS.of(viewer.language), &tasks_sentence(viewer, model), as_command(viewer, query)))
         (failures(viewer, query, model))
         (filter_bar(viewer, &filters(viewer, query, model)))
         (tokens(viewer, query, model))
         (split(task_rows(viewer, query, model), panel))
         @if let Some(ask) = &model.ask { (ask_dialog(viewer, ask)) }
+    }
+}
+
+/// The list as a command. It is absent with a text or a cause, which the command cannot have.
+fn as_command(viewer: &Viewer, query: &TasksPageQuery) -> Markup {
+    let state = query.state.map(|state| ("state", state.word().to_owned()));
+    let host = (!query.host.is_empty()).then(|| ("host", query.host.clone()));
+    let blame = query.blamed.map(|blamed| ("blame", blamed.word().to_owned()));
+    let filters: Vec<(&str, String)> = [state, host, blame].into_iter().flatten().collect();
+    html! {
+        @if query.q.trim().is_empty() && query.cause.is_empty() {
+            (command_menu(viewer, &[list_lines("tasks", &filters)]))
+        }
     }
 }
 
