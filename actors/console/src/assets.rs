@@ -54,7 +54,7 @@ assets! {
     /// Colours, letters and layout.
     STYLE = "console.css", "console.css", "text/css; charset=utf-8",
         "reelyard", "MIT OR Apache-2.0",
-        "b4be137c04ab3ad66534ab4e7c1cb443e73e16b9cac89e2003c987c2fdca56ff";
+        "58c530393cbaed39a48b4f102e5a8dc8fd2667d9fe11fcc54950664b740e981d";
     /// Keys, ages, selection, copying and dialogs.
     SCRIPT = "console.js", "console.js", "text/javascript; charset=utf-8",
         "reelyard", "MIT OR Apache-2.0",

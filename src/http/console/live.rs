@@ -111,8 +111,8 @@ struct RenderedPart {
     text: Bytes,
 }
 
-/// The parts that a viewer has. It is the id of a message, and the header `Last-Event-ID` of a browser that connects
-/// again: so that only the parts that changed meanwhile are sent.
+/// The parts that a viewer has. They are the id of a message. A browser that connects again sends it as
+/// `Last-Event-ID`, and gets only the parts that changed meanwhile.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct SentParts(BTreeMap<u32, u64>);
 

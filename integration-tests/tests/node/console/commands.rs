@@ -118,7 +118,6 @@ fn the_lines_of_actions_on_copies_work_as_shown() -> Result<()> {
     let visit = yard.visit("boss", "admin")?;
     let to = yard.ground.destination(0).to_string();
     for (word, name) in BOTH.into_iter().zip(names) {
-        // So slow that it can be cancelled.
         yard.send("PUT", &format!("/api/v1/hosts/{to}/mode"), &json!({ "mode": "active" }))?;
         let begun =
             yard.send("POST", "/api/v1/tasks", &json!({ "name": name, "destination": to }))?;
@@ -126,12 +125,10 @@ fn the_lines_of_actions_on_copies_work_as_shown() -> Result<()> {
         // A copy that is done before it can be cancelled leaves no line.
         let path = format!("/console/tasks?ask=cancel&pick={task}");
         let Ok(lines) = yard.lines(&visit, &path, word) else { continue };
-        let _ = yard.pasted(&lines[0]);
+        yard.pasted(&lines[0])?;
+        // The command and the call drop a copy from the list that was done a moment before.
         let ended = yard.answer(&format!("/api/v1/tasks/{task}"))?;
-        assert!(
-            ["done", "cancelled"].contains(&ended["state"].as_str().unwrap_or_default()),
-            "{ended}"
-        );
+        assert!(ended["state"] == "cancelled" || ended["status"] == 404, "{ended}");
     }
     Ok(())
 }

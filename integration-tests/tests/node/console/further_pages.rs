@@ -169,7 +169,7 @@ fn the_files_are_exported_as_the_filter_has_them() -> Result<()> {
     let visit = yard.visit("eyes", "viewer")?;
     let page = yard.page(&visit, "/console/files?host=127.0.0.1:1")?;
     assert!(page.contains("/console/files/export?host="), "{page}");
-    assert!(page.contains("reelyard files --host 127.0.0.1:1"), "{page}");
+    assert!(page.contains("reelyard files --host=127.0.0.1:1"), "{page}");
     let all = yard.page(&visit, "/console/files/export")?;
     let head = "rank,name,name_is_encoded,state,hosts,hits,requests_a_day,size\r\n";
     assert!(all.starts_with(head), "{all}");

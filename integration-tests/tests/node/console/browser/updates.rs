@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::Result;
 
 use super::super::console_yard::ConsoleYard;
-use super::visits::{signed_in_as, until, until_shown};
+use super::visits::{signed_in_as, until};
 
 /// Pause between two changes.
 const PAUSE: Duration = Duration::from_millis(20);
@@ -36,7 +36,7 @@ async fn fifty_changes_a_second_leave_focus_scroll_picks_menus_and_typed_text() 
     let browser = signed_in_as(&yard, &visit).await?;
     browser.resize(1000, 420).await?;
     browser.open(&format!("{}/console/hosts", yard.url())).await?;
-    until_shown(&browser, "#rows", &yard.ground.source(0).to_string()).await;
+    until(&browser, "document.querySelectorAll('#rows tbody tr').length === 2").await;
     // A picked row, an open menu, a typed text that was not sent yet, the focus, and a scrolled page.
     browser.click("#rows tbody input[name=pick]").await?;
     let prepare = "(() => {

@@ -161,6 +161,9 @@ fn values(line: &HostLine) -> [(String, String); 2] {
 
 /// The same as lines of commands. `curl` makes one call for each host; the line has the first.
 fn commands(word: &str, mode: &str, lines: &[HostLine]) -> CommandLines {
+    if lines.is_empty() {
+        return CommandLines::default();
+    }
     let command = match word {
         "active" => "activate",
         "maintenance" => "maintain",

@@ -140,6 +140,9 @@ pub fn chosen_tasks(
 
 /// The same as lines of commands. `curl` makes one call for each task; the line has the first.
 fn commands(word: &str, tasks: &[Arc<Task>]) -> CommandLines {
+    if tasks.is_empty() {
+        return CommandLines::default();
+    }
     let ids = tasks.iter().take(MOST_IN_COMMAND).map(|task| key(task));
     let words = ["tasks", word].into_iter().map(str::to_owned);
     let curl = tasks.first().map(|task| {
