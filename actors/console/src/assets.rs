@@ -54,7 +54,7 @@ assets! {
     /// Colours, letters and layout.
     STYLE = "console.css", "console.css", "text/css; charset=utf-8",
         "reelyard", "MIT OR Apache-2.0",
-        "58c530393cbaed39a48b4f102e5a8dc8fd2667d9fe11fcc54950664b740e981d";
+        "f773c75f1624c5baefa34a217f7dcc15db3e0a0e8e724b57492981dcefbc6762";
     /// Keys, ages, selection, copying and dialogs.
     SCRIPT = "console.js", "console.js", "text/javascript; charset=utf-8",
         "reelyard", "MIT OR Apache-2.0",
