@@ -104,7 +104,7 @@ texts! {
     NO_HISTORY = "Nothing was copied or removed here", "이 호스트에서 복사하거나 삭제한 것이 없음";
     ASK_DRAIN_TEXT = "No new copies go there. The files there are copied elsewhere and then removed. “Activate” ends it at any time.", "새 사본을 받지 않으며, 파일을 다른 곳에 복사한 뒤 삭제합니다. 언제든 “운영으로 전환”으로 끝낼 수 있습니다.";
     ASK_MAINTAIN_TEXT = "The node asks nothing there and sends no copies; the files there count as placed. “Activate” ends it at any time.", "상태를 확인하지 않고 사본도 보내지 않습니다. 파일은 배치된 것으로 셉니다. 언제든 “운영으로 전환”으로 끝낼 수 있습니다.";
-    ASK_REMOVE_TEXT = "The node keeps no record of what it removes. Files on the disks stay.", "노드가 이 호스트를 더 이상 관리하지 않습니다. 디스크의 파일은 남습니다.";
+    ASK_REMOVE_TEXT = "The node forgets a removed host. Files on the disks stay.", "노드가 이 호스트를 더 이상 관리하지 않습니다. 디스크의 파일은 남습니다.";
     VERB_DRAIN = "Drain {hosts}", "{hosts} 비우기";
     VERB_MAINTAIN = "Start maintenance", "점검 시작";
     VERB_REMOVE = "Remove {hosts}", "{hosts} 제거";

@@ -35,7 +35,7 @@ texts! {
     RETRY_MANY = "Retry…", "다시 시도…";
     CANCEL_MANY = "Cancel…", "취소…";
     VERB_CANCEL = "Cancel copies", "복사 취소";
-    ASK_CANCEL_TEXT = "What runs ends now. The planner may plan the same files again.", "지금 종료합니다. 같은 파일의 복사를 다시 계획할 수 있습니다.";
+    ASK_CANCEL_TEXT = "A running copy ends now. The planner may plan the same file again.", "지금 종료합니다. 같은 파일의 복사를 다시 계획할 수 있습니다.";
     LEFT_OUT_NOT_FAILED = "Left out, because they have not failed, or another task replaced them: {tasks}.", "실패하지 않았거나 다른 작업으로 대체되어 제외: {tasks}.";
     LEFT_OUT_NOT_OPEN = "Left out, because they have ended: {tasks}.", "이미 끝나서 제외: {tasks}.";
     ASK_RETRY_TEXT = "Each is planned again. Copies that are planned elsewhere are left out.", "각각 다시 계획합니다. 다른 곳에 계획된 복사는 제외합니다.";

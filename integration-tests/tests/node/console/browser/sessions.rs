@@ -19,7 +19,7 @@ async fn sign_in(browser: &Browser, visit: &Visit) -> Result<()> {
 }
 
 #[tokio::test]
-async fn what_was_typed_stays_when_the_session_ends() -> Result<()> {
+async fn typed_text_stays_when_the_session_ends() -> Result<()> {
     let yard = ConsoleYard::start()?;
     let host = yard.ground.destination(0).to_string();
     let (first, second) = (yard.visit("one", "operator")?, yard.visit("two", "operator")?);
@@ -60,7 +60,7 @@ async fn what_was_typed_stays_when_the_session_ends() -> Result<()> {
 }
 
 #[tokio::test]
-async fn what_was_typed_stays_while_the_node_is_away() -> Result<()> {
+async fn typed_text_stays_while_the_node_is_away() -> Result<()> {
     let mut yard = ConsoleYard::start()?;
     let visit = yard.visit("one", "operator")?;
     let browser = signed_in_as(&yard, &visit).await?;
