@@ -201,7 +201,10 @@ pub fn link(viewer: &Viewer, model: &HostPageModel) -> Markup {
     let language = viewer.language;
     let mut head = head(viewer, "c6 full-md", "host-link", hosts::LINK_TITLE);
     let Some(traffic) = &model.traffic else {
-        return flush_panel(&head, empty(hosts::NO_TRAFFIC.of(language), "", html! {}));
+        return flush_panel(
+            &head,
+            empty(hosts::NO_TRAFFIC.of(language), hosts::NO_TRAFFIC_BODY.of(language), html! {}),
+        );
     };
     if let Some(at) = traffic.at {
         head.remark = hosts::AS_OF.fill(language, &[("at", &clock(viewer, at))]);
