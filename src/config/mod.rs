@@ -28,7 +28,7 @@ pub use reading::exposed::exposed;
 pub use reading::layers::Layers;
 pub use reelyard_core::settings::{ConfigFault, ConfigFaults, EffectiveSetting, SettingOrigin};
 pub use role::RoleConfig;
-pub use values::address::NodeAddr;
+pub use values::address::{NodeAddr, NodeAddrs};
 pub use worker::WorkerConfig;
 
 use bytesize::ByteSize;

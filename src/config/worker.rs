@@ -18,7 +18,7 @@ use reelyard_worker::downloader::settings::{
 use reelyard_worker::traffic::settings::NetworkConfig;
 
 use super::{LogSettings, RoleConfig};
-use crate::config::values::address::NodeAddr;
+use crate::config::values::address::NodeAddrs;
 use crate::config::values::source_dirs::check_source_dirs;
 use crate::config::values::token_file::resolve_token;
 
@@ -32,8 +32,9 @@ settings! {
         /// `listen`.
         data_listen: Option<SocketAddr> = Optional "10.0.0.21:8889" [restart],
         /// Address of the node (or old cfm) that plans the copies. Required with `base_dir`. For a node
-        /// with TLS it begins with `https://`.
-        node: Option<NodeAddr> = Optional "10.0.0.1:8080" [restart],
+        /// with TLS it begins with `https://`. For a cluster it is a list of all nodes: the worker calls
+        /// the next one if one does not answer.
+        node: Option<NodeAddrs> = Optional "10.0.0.1:8080" [restart],
         /// Certificates (PEM) of the authority that signed the certificates of the node and of sources with
         /// TLS. Without the setting, the worker trusts the authorities of the system. A reload reads the
         /// file again.

@@ -22,7 +22,7 @@ use reelyard_worker::downloader::settings::ExternalDownloaderConfig;
 use reelyard_worker::traffic::gauge::LinkSettings;
 use regex::bytes::Regex;
 
-use crate::config::{NodeAddr, WorkerConfig};
+use crate::config::{NodeAddr, NodeAddrs, WorkerConfig};
 
 /// The checked configuration of a worker.
 #[derive(Clone, Debug)]
@@ -109,7 +109,8 @@ impl WorkerSettings {
     /// The address of the node is not a valid URL.
     pub fn of(config: &WorkerConfig) -> anyhow::Result<Self> {
         let node = |node: &NodeAddr| node.to_string().parse().context("the setting node");
-        let nodes = config.node.iter().map(node).collect::<Result<_, _>>()?;
+        let nodes =
+            config.node.iter().flat_map(NodeAddrs::iter).map(node).collect::<Result<_, _>>()?;
         Ok(WorkerSettings { nodes, ..WorkerSettings::without_node(config) })
     }
 

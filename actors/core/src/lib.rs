@@ -4,13 +4,8 @@
 
 pub mod actor_parts;
 pub mod address_range;
-pub mod backoff;
-pub mod boot;
 pub mod change_feed;
-pub mod clock;
 pub mod cluster_id;
-pub mod durations;
-pub mod elapsed_time;
 pub mod event;
 pub mod history;
 pub mod host;
@@ -23,9 +18,11 @@ pub mod settings;
 pub mod supervision;
 mod system;
 mod text;
+mod time;
 pub mod token;
 pub mod traffic;
 
 pub use system::{bounded_read, mounts, open_files, private_dir};
 pub use text::counted;
 pub use text::{display_text, rate_text};
+pub use time::{backoff, boot, clock, durations, elapsed_time};

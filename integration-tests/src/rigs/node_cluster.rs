@@ -22,7 +22,7 @@ pub struct ClusterNode {
     pub peers: SocketAddr,
     /// Where the other nodes reach it, if that is another address: a proxy.
     pub public: Option<SocketAddr>,
-    /// Further tables of its configuration.
+    /// Further settings and tables of its configuration.
     pub more: String,
     /// Its process; none before its start.
     pub process: Option<RoleProcess>,
@@ -33,6 +33,8 @@ pub struct NodeCluster {
     dir: TempDir,
     /// The address of all nodes. Outgoing connections of other tests have ports of 127.0.0.1, and take none of it.
     pub ip: Ipv4Addr,
+    /// Further settings and tables of each node that is added.
+    more: String,
     /// The nodes, in the order in which they were added.
     pub nodes: Vec<ClusterNode>,
 }
@@ -42,12 +44,18 @@ impl NodeCluster {
     pub fn new() -> Result<Self> {
         let octet = || fastrand::u8(1..255);
         let ip = Ipv4Addr::new(127, octet(), octet(), octet());
-        Ok(NodeCluster { dir: tempfile::tempdir()?, ip, nodes: Vec::new() })
+        Ok(NodeCluster { dir: tempfile::tempdir()?, ip, more: String::new(), nodes: Vec::new() })
     }
 
     /// Three nodes that vote. The first one ran alone, and became the first of three without a restart.
     pub fn three() -> Result<Self> {
+        NodeCluster::three_with("")
+    }
+
+    /// The same, with these further settings of each node.
+    pub fn three_with(more: &str) -> Result<Self> {
         let mut cluster = NodeCluster::new()?;
+        cluster.more = more.to_owned();
         cluster.add(false)?;
         cluster.start(0)?;
         cluster.write(0, true)?;
@@ -86,7 +94,7 @@ impl NodeCluster {
             api,
             peers,
             public: None,
-            more: String::new(),
+            more: self.more.clone(),
             process: None,
         };
         self.nodes.push(node);
@@ -98,13 +106,13 @@ impl NodeCluster {
     pub fn write(&self, index: usize, is_in_cluster: bool) -> Result<()> {
         let ClusterNode { file, data_dir, api, peers, public, more, .. } = &self.nodes[index];
         let mut text = format!("listen = \"{api}\"\ndata_dir = \"{}\"\n", data_dir.display());
+        text.push_str(more);
         if is_in_cluster {
             text.push_str(&format!("[cluster]\nlisten = \"{peers}\"\n"));
             if let Some(public) = public {
                 text.push_str(&format!("address = \"{public}\"\n"));
             }
         }
-        text.push_str(more);
         Ok(std::fs::write(file, text)?)
     }
 

@@ -262,11 +262,9 @@ impl ProcessYard {
         self.path(&format!("copies-{number}"))
     }
 
-    /// Starts the node with its default settings and `more`.
-    pub fn start_node(&self, more: &[(&str, &str)]) -> Result<RoleProcess> {
-        let mut settings = vec![
-            setting("listen", self.node),
-            setting("data_dir", self.path("node").display()),
+    /// The settings of a node of this yard, besides its address and its data directory.
+    fn node_settings(&self) -> Vec<(String, String)> {
+        vec![
             setting("source_dirs", list([self.path("masters").display()])),
             setting("hosts.sources", list(&self.sources)),
             setting("hosts.destinations", list(&self.destinations)),
@@ -283,7 +281,24 @@ impl ProcessYard {
             // The few bytes of the tests must fit on any disk.
             setting("storage.limit_percent", 100),
             setting("storage.low_water_percent", 100),
-        ];
+        ]
+    }
+
+    /// The same as text of a configuration file.
+    pub fn node_file(&self) -> String {
+        let mut text = String::new();
+        for (key, value) in self.node_settings() {
+            let is_bare = value.starts_with('[') || value.parse::<u64>().is_ok();
+            let quote = if is_bare { "" } else { "\"" };
+            text.push_str(&format!("{key} = {quote}{value}{quote}\n"));
+        }
+        text
+    }
+
+    /// Starts the node with its default settings and `more`.
+    pub fn start_node(&self, more: &[(&str, &str)]) -> Result<RoleProcess> {
+        let own = [setting("listen", self.node), setting("data_dir", self.path("node").display())];
+        let mut settings = [&own[..], &self.node_settings()].concat();
         settings.extend(more.iter().map(|(key, value)| setting(key, value)));
         RoleProcess::start("node", &settings, self.path("node.log"))
     }

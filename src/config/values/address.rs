@@ -1,4 +1,4 @@
-//! The address of a node.
+//! The addresses of nodes.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -41,6 +41,52 @@ impl SettingValue for NodeAddr {
     }
 }
 
+/// The nodes of a worker: one address, or a list with all nodes of a cluster.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeAddrs(Vec<NodeAddr>);
+
+impl NodeAddrs {
+    /// The addresses, in the order in which the worker tries them.
+    pub fn iter(&self) -> impl Iterator<Item = &NodeAddr> {
+        self.0.iter()
+    }
+}
+
+impl From<SocketAddr> for NodeAddrs {
+    fn from(addr: SocketAddr) -> Self {
+        NodeAddrs(vec![addr.into()])
+    }
+}
+
+impl SettingValue for NodeAddrs {
+    fn from_toml(value: &Value) -> Read<Self> {
+        match value {
+            Value::Array(list) if list.is_empty() => {
+                wrong("expected at least one address of a node, not []".to_owned())
+            }
+            Value::Array(_) => Vec::from_toml(value).map(NodeAddrs),
+            one => NodeAddr::from_toml(one).map(|one| NodeAddrs(vec![one])),
+        }
+    }
+
+    /// Parses one address, or several separated by commas.
+    fn from_text(text: &str) -> Read<Self> {
+        match text.contains(['[', ',']) && text.parse::<SocketAddr>().is_err() {
+            true => Self::from_toml(&Value::Array(
+                Vec::<NodeAddr>::from_text(text)?.iter().filter_map(NodeAddr::to_toml).collect(),
+            )),
+            false => NodeAddr::from_text(text).map(|one| NodeAddrs(vec![one])),
+        }
+    }
+
+    fn to_toml(&self) -> Option<Value> {
+        match self.0.as_slice() {
+            [one] => one.to_toml(),
+            several => Some(Value::Array(several.iter().filter_map(NodeAddr::to_toml).collect())),
+        }
+    }
+}
+
 fn is_node_addr(text: &str) -> bool {
     if let Ok(addr) = text.parse::<SocketAddr>() {
         return addr.port() != 0;
@@ -59,6 +105,21 @@ fn is_node_addr(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_worker_has_one_node_or_a_list() {
+        let read = |text: &str| {
+            NodeAddrs::from_text(text).map(|nodes| nodes.to_toml().unwrap().to_string())
+        };
+        assert_eq!(read("cfm:7888"), Ok("\"cfm:7888\"".to_owned()));
+        assert_eq!(read("[::1]:8080"), Ok("\"[::1]:8080\"".to_owned()));
+        let both = Ok("[\"a:1\", \"https://b:2\"]".to_owned());
+        assert_eq!(read("[\"a:1\", \"https://b:2\"]"), both);
+        assert_eq!(read("a:1, https://b:2"), both);
+        for bad in ["[]", "a:1,b", "[\"a\"]", ""] {
+            assert!(read(bad).is_err(), "{bad}");
+        }
+    }
 
     #[test]
     fn a_node_is_found_by_ip_or_name_and_port() {

@@ -12,15 +12,12 @@ mod audit;
 mod boxes;
 mod cluster;
 mod hooks;
-mod hosts;
-mod inputs;
 mod journal;
 mod page;
-mod removals;
 pub mod requests;
 mod shares;
-mod tasks;
 mod worker;
+mod yard;
 
 use std::fmt;
 
@@ -33,6 +30,7 @@ use reelyard_yard::task_manager::PlanningMode;
 use self::page::form;
 use self::page::metrics_writer::{MetricsWriter, seconds};
 use self::requests::RequestCounts;
+use self::yard::{hosts, inputs, removals, tasks};
 use super::access::{self, RequestCaller};
 use super::api::cluster_calls;
 use super::node_state::NodeHttpState;

@@ -5,13 +5,11 @@
 mod append_budget;
 mod hand_over;
 mod log_store;
-mod member_node;
-mod membership;
+mod members;
 mod network;
 mod node;
-mod peer_contacts;
-mod promotion;
 mod reading;
+mod runtime;
 mod snapshot_body;
 mod snapshot_transfer;
 mod start;
@@ -31,8 +29,8 @@ use crate::owner::{CommittedEntry, OwnersError};
 use crate::store::StoreError;
 
 pub use hand_over::HandOverError;
-use member_node::MemberNode;
-pub use membership::{MemberChange, MemberChangeError};
+use members::MemberNode;
+pub use members::{MemberChange, MemberChangeError};
 pub(crate) use network::not_ready;
 pub(crate) use node::RaftNode;
 pub(crate) use reading::{raised_vote, read_vote, voters};
@@ -47,6 +45,7 @@ openraft::declare_raft_types!(
         Node = MemberNode,
         Entry = openraft::Entry<Types>,
         SnapshotData = SnapshotBody,
+        AsyncRuntime = runtime::JournalRuntime,
 );
 
 type Raft = openraft::Raft<Types>;

@@ -20,8 +20,8 @@ use tokio::time::timeout;
 use super::Types;
 use super::append_budget::AppendBudget;
 use super::cannot_read_log;
-use super::member_node::MemberNode;
-use super::peer_contacts::PeerContacts;
+use super::members::MemberNode;
+use super::members::peer_contacts::PeerContacts;
 use super::snapshot_transfer::{
     PART_TIMEOUT, SnapshotNotSent, SnapshotPart, SnapshotProgress, SnapshotSender,
 };

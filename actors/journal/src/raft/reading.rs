@@ -4,7 +4,7 @@ use openraft::{EntryPayload, SnapshotMeta, Vote};
 use reelyard_replication::EPOCH_LEAP;
 
 use super::decode_entry;
-use super::member_node::MemberNode;
+use super::members::MemberNode;
 
 /// The term and the node that a stored vote is for.
 pub(crate) fn read_vote(vote: &[u8]) -> Option<(u64, Option<u64>)> {

@@ -11,7 +11,7 @@ use reelyard_core::event::PieceId;
 use reelyard_replication::{CommitAnswer, FrozenPiece, Member};
 use tokio::sync::{mpsc, watch};
 
-use super::member_node::{MemberNode, members_of};
+use super::members::member_node::{MemberNode, members_of};
 use super::snapshot_body::SnapshotBodyError;
 use super::{
     LogId, RaftStorageError, SnapshotBody, Types, cannot_apply, cannot_read_log, cannot_snapshot,

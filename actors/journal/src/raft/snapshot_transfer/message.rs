@@ -3,7 +3,7 @@
 use openraft::{SnapshotMeta, Vote};
 use serde::{Deserialize, Serialize};
 
-use crate::raft::member_node::MemberNode;
+use crate::raft::members::MemberNode;
 
 /// Identifies the bytes of a snapshot. Two nodes write the same state in different bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -13,7 +13,7 @@ use tokio::time::{Duration, Instant};
 use super::{SnapshotPart, SnapshotProgress, SnapshotSource};
 use crate::owners::PieceOwners;
 use crate::raft::Raft;
-use crate::raft::member_node::MemberNode;
+use crate::raft::members::MemberNode;
 use crate::raft::snapshot_body::SnapshotBody;
 use crate::store::JournalStore;
 use crate::stream::{BadStream, StreamChecker, StreamPart};

@@ -8,7 +8,7 @@ use reelyard_replication::NodeUnreachable;
 use tokio::time::sleep;
 
 use super::{SnapshotPart, SnapshotProgress, SnapshotSource};
-use crate::raft::member_node::MemberNode;
+use crate::raft::members::MemberNode;
 use crate::raft::snapshot_body::{SnapshotBody, SnapshotBodyError};
 
 /// Bytes of one call.

@@ -152,7 +152,8 @@ async fn ask_for_orders(link: Arc<NodeLinkShared>, downloads: DownloaderHandle) 
                 reelyard::orders(&link, &known, None, Duration::ZERO).await
             }
             NodeProtocol::Reelyard => {
-                reelyard::orders(&link, &known, rates, link.settings.wait).await
+                let polled = reelyard::orders(&link, &known, rates, link.settings.wait);
+                unless_silent(&link, polled).await
             }
             NodeProtocol::Cfm => cfm::orders(&link).await.map(|orders| (orders, None)),
         };
@@ -196,6 +197,20 @@ async fn ask_for_orders(link: Arc<NodeLinkShared>, downloads: DownloaderHandle) 
                 tokio::time::sleep(backoff.next()).await;
             }
         }
+    }
+}
+
+/// The answer of a long poll, or the failure of its node if another node can be asked instead.
+async fn unless_silent<T>(
+    link: &NodeLinkShared,
+    polled: impl Future<Output = Result<T, LinkError>>,
+) -> Result<T, LinkError> {
+    if link.settings.nodes.len() < 2 {
+        return polled.await;
+    }
+    tokio::select! {
+        answer = polled => answer,
+        failure = reelyard::silence(link) => Err(failure),
     }
 }
 

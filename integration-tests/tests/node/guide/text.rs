@@ -10,12 +10,12 @@ use reelyard_integration_tests::probes::prose;
 use reelyard_integration_tests::rigs::binary::run;
 use reelyard_integration_tests::rigs::certificate::Pem;
 
-const README: &str = include_str!("../../../README.md");
+const README: &str = include_str!("../../../../README.md");
 
 /// The largest number of lines of the README.
 const README_LINES: usize = 150;
 
-/// The names of the blocks that a test of `guide_walks` runs.
+/// The names of the blocks that a test of `walks` runs.
 const RUN: [&str; 16] = [
     "access",
     "prepare",

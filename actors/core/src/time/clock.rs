@@ -11,7 +11,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 
-use crate::boot::BootId;
+use super::boot::BootId;
 
 /// An instant: milliseconds since the Unix epoch, UTC.
 #[derive(

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::clock::Millis;
+use super::clock::Millis;
 
 /// An instant, and the time that a clock has advanced from its first reading until then. A backward step
 /// counts as no time. So an entry lives exactly its full time, even if the clock was years ahead when the

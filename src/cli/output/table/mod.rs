@@ -1,10 +1,13 @@
 //! The tables of all lists.
 
+mod fit;
+mod shown_line;
+
 use reelyard_console::Viewer;
 
+use self::fit::{ColumnNeed, GAP, widths};
+pub use self::shown_line::{PartLook, ShownLine};
 use super::cell::ListCell;
-use super::fit::{ColumnNeed, GAP, widths};
-use super::shown_line::{PartLook, ShownLine};
 use super::shown_text::{cut_end, cut_middle, padded, width, wrapped};
 use super::state_look::{StateLook, look_of};
 use super::style::{OutputForm, PrintStyle};

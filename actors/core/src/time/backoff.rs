@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::clock::Millis;
+use super::clock::Millis;
 
 /// The random part of the backoff of a host, so that hosts that failed together are not tried again together.
 const JITTER: f64 = 0.1;

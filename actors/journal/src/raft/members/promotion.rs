@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use super::Metrics;
+use crate::raft::Metrics;
 
 /// A learner within this many entries of the leader is up to date.
 const CLOSE: u64 = 1000;
@@ -13,13 +13,13 @@ const STABLE_FOR: Duration = Duration::from_secs(10);
 
 /// Since when each learner has been up to date, on the leader.
 #[derive(Debug, Default)]
-pub(super) struct LearnerWatch(BTreeMap<u64, Instant>);
+pub(crate) struct LearnerWatch(BTreeMap<u64, Instant>);
 
 impl LearnerWatch {
     /// The learner that becomes a voter now. A node that does not answer gets no vote: the leader would need it
     /// for its next decision. After an answer its time begins again, so that a change that
     /// fails is tried again later.
-    pub(super) fn due(
+    pub(crate) fn due(
         &mut self,
         metrics: &Metrics,
         now: Instant,
@@ -56,7 +56,7 @@ mod tests {
     use openraft::{CommittedLeaderId, LogId, Membership, StoredMembership};
 
     use super::*;
-    use crate::raft::member_node::MemberNode;
+    use crate::raft::members::member_node::MemberNode;
 
     fn metrics(matched: u64) -> Metrics {
         let log_id = |index| LogId::new(CommittedLeaderId::new(1, 1), index);

@@ -11,7 +11,7 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 
 use super::member_node::MemberNode;
-use super::node::RaftNode;
+use crate::raft::node::RaftNode;
 
 /// Time limit for a change. A quorum confirms it within a few round trips.
 const CHANGE_TIME: Duration = Duration::from_secs(10);
@@ -151,7 +151,7 @@ impl RaftNode {
     }
 
     /// Makes the voters of a begun change the only ones. Another running change does it by itself.
-    pub(super) async fn finish_change(&self) {
+    pub(crate) async fn finish_change(&self) {
         let Ok(_one_at_a_time) = self.changing.try_lock() else { return };
         match self.change(ChangeMembers::AddVoterIds(BTreeSet::new())).await {
             Ok(()) => {

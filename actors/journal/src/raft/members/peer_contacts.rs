@@ -8,7 +8,7 @@ use crate::status::SnapshotOnWay;
 
 /// The calls to each node. Clones share it.
 #[derive(Clone, Debug, Default)]
-pub(super) struct PeerContacts(Arc<Mutex<BTreeMap<u64, PeerCalls>>>);
+pub(crate) struct PeerContacts(Arc<Mutex<BTreeMap<u64, PeerCalls>>>);
 
 #[derive(Clone, Copy, Debug, Default)]
 struct PeerCalls {
@@ -17,30 +17,30 @@ struct PeerCalls {
 }
 
 /// A snapshot on its way to one node. It ends when this is dropped.
-pub(super) struct SnapshotSending {
+pub(crate) struct SnapshotSending {
     contacts: PeerContacts,
     node: u64,
 }
 
 impl PeerContacts {
     /// The node has answered now.
-    pub(super) fn answered(&self, node: u64) {
+    pub(crate) fn answered(&self, node: u64) {
         self.calls().entry(node).or_default().answered = Some(Instant::now());
     }
 
     /// Whether the node answered within this time.
-    pub(super) fn is_live(&self, node: u64, patience: Duration) -> bool {
+    pub(crate) fn is_live(&self, node: u64, patience: Duration) -> bool {
         let answered = self.calls().get(&node).and_then(|calls| calls.answered);
         answered.is_some_and(|answered| answered.elapsed() <= patience)
     }
 
     /// A snapshot begins its way to the node.
-    pub(super) fn sending(&self, node: u64) -> SnapshotSending {
+    pub(crate) fn sending(&self, node: u64) -> SnapshotSending {
         SnapshotSending { contacts: self.clone(), node }
     }
 
     /// The snapshots on their way, by number of the receiver.
-    pub(super) fn snapshots_sent(&self) -> BTreeMap<u64, SnapshotOnWay> {
+    pub(crate) fn snapshots_sent(&self) -> BTreeMap<u64, SnapshotOnWay> {
         let calls = self.calls();
         calls.iter().filter_map(|(node, calls)| Some((*node, calls.snapshot?))).collect()
     }
@@ -52,7 +52,7 @@ impl PeerContacts {
 
 impl SnapshotSending {
     /// The receiver has this much of it.
-    pub(super) fn reached(&self, on_way: SnapshotOnWay) {
+    pub(crate) fn reached(&self, on_way: SnapshotOnWay) {
         self.contacts.calls().entry(self.node).or_default().snapshot = Some(on_way);
     }
 }

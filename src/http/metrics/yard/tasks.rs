@@ -4,7 +4,7 @@ use std::fmt;
 
 use reelyard_yard::task_manager::{Blamed, TaskManagerView, TaskState};
 
-use super::page::metrics_writer::MetricsWriter;
+use crate::http::metrics::page::metrics_writer::MetricsWriter;
 
 /// Writes the metrics of the TaskManager.
 pub fn write(sheet: &mut MetricsWriter<'_>, view: &TaskManagerView) -> fmt::Result {

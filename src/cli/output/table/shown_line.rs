@@ -3,8 +3,8 @@
 use anstyle::Style;
 use reelyard_console::parts::mark::Tone;
 
-use super::state_look::style_of;
-use super::style::PrintStyle;
+use crate::cli::output::state_look::style_of;
+use crate::cli::output::style::PrintStyle;
 
 /// The look of a part of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

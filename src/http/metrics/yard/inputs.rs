@@ -5,7 +5,7 @@ use std::fmt;
 use reelyard_core::clock::Millis;
 use reelyard_yard::catalog::views::{CatalogInputState, CatalogInputView, CatalogView};
 
-use super::page::metrics_writer::MetricsWriter;
+use crate::http::metrics::page::metrics_writer::MetricsWriter;
 
 /// One kind of input.
 struct InputMetrics {

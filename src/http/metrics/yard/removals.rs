@@ -4,7 +4,7 @@ use std::fmt;
 
 use reelyard_yard::remover::{RemovalMode, RemovedFor, RemoverView};
 
-use super::page::metrics_writer::MetricsWriter;
+use crate::http::metrics::page::metrics_writer::MetricsWriter;
 
 /// Writes the metrics of the Remover.
 pub fn write(sheet: &mut MetricsWriter<'_>, view: &RemoverView) -> fmt::Result {

@@ -25,7 +25,7 @@ impl<'de> Deserialize<'de> for MemberNode {
 }
 
 /// The members of a membership that is applied, by number.
-pub(super) fn members_of(membership: &Membership<u64, MemberNode>) -> Vec<Member> {
+pub(crate) fn members_of(membership: &Membership<u64, MemberNode>) -> Vec<Member> {
     let voters: BTreeSet<u64> = membership.voter_ids().collect();
     let member = |(&number, MemberNode(record)): (&u64, &MemberNode)| Member {
         number,

@@ -1,0 +1,7 @@
+//! Clocks and durations: the time that is set, the time that only grows, and waits between attempts.
+
+pub mod backoff;
+pub mod boot;
+pub mod clock;
+pub mod durations;
+pub mod elapsed_time;

@@ -1,0 +1,9 @@
+//! The members of the cluster: their addresses, changes of the membership, and the contact with each of them.
+
+pub(super) mod member_node;
+mod membership;
+pub(super) mod peer_contacts;
+pub(super) mod promotion;
+
+pub(super) use member_node::MemberNode;
+pub use membership::{MemberChange, MemberChangeError};
