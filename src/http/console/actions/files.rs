@@ -20,7 +20,7 @@ use crate::http::api::yard_calls::pins;
 use crate::http::audit::AuditDetails;
 use crate::http::computing::computed;
 use crate::http::console::chosen;
-use crate::http::console::pages::storage::file_dialogs;
+use crate::http::console::pages::storage::dialogs::file_dialogs;
 use crate::http::console::pages::storage::files::matching_files;
 use crate::http::console::posted_form::PostedForm;
 use crate::http::console::refusal::ConsoleRefusal;

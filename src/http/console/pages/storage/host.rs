@@ -24,7 +24,7 @@ use reelyard_core::names::FileId;
 use reelyard_yard::task_manager::TaskManagerView;
 use roaring::RoaringBitmap;
 
-use super::host_dialogs;
+use super::dialogs::host_dialogs;
 use crate::http::computing::computed;
 use crate::http::console::answer;
 use crate::http::console::live_part::LivePart;

@@ -14,7 +14,7 @@ use reelyard_console::pages::hosts::{
 use reelyard_console::parts::dialog::AskDialog;
 use reelyard_console::parts::table::RowPage;
 
-use super::host_dialogs;
+use super::dialogs::host_dialogs;
 use crate::http::computing::computed;
 use crate::http::console::answer;
 use crate::http::console::chosen::ChosenRows;

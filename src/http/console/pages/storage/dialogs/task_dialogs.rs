@@ -13,8 +13,8 @@ use reelyard_console::text::{common, outcomes, tasks as words};
 use reelyard_protocol::worker::TaskId;
 use reelyard_yard::task_manager::{Task, TaskState};
 
-use super::failures;
 use crate::http::console::chosen::{self, ChosenRows, MOST_IN_COMMAND};
+use crate::http::console::pages::storage::failures;
 use crate::http::node_state::NodeHttpState;
 
 /// Whether a task matches the filter of the page.
