@@ -6,7 +6,6 @@ pub mod file_export;
 mod file_search;
 pub mod files;
 pub mod host;
-
 pub mod hosts;
 pub mod map;
 pub mod plan;
