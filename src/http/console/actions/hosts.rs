@@ -136,7 +136,7 @@ async fn act(
         let refusal = ProblemResponse::bad_request(detail);
         return refused(form, &visitor.viewer, 0, &refusal);
     }
-    if let Some(why) = changed_meanwhile(state, form).await {
+    if let Some(why) = changed_meanwhile(state, &visitor.caller, form).await {
         return refused(form, &visitor.viewer, 0, &why);
     }
     let carry_out = |host| carry_out(state, visitor, audit, host, action);
