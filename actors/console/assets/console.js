@@ -82,8 +82,9 @@
   document.addEventListener('htmx:sse:after:message', alive);
   window.addEventListener('offline', cutNow);
 
-  // A form is sent only while the session lasts and the node answers: what was typed would be lost with the page.
-  const session = () => fetch('/console/session', { cache: 'no-store' }).catch(() => null);
+  // A form is sent only while its user is signed in and the node answers: what was typed would be lost with the page.
+  const session = () =>
+    fetch('/console/session', { cache: 'no-store', signal: AbortSignal.timeout(5000) }).catch(() => null);
   let isSending = false;
   function showUnsent(id, form, button) {
     const notice = one('#' + id);
@@ -93,19 +94,46 @@
     notice.hidden = false;
     notice.scrollIntoView({ block: 'nearest' });
   }
-  async function sendIfSignedIn(form, button) {
+  // The notice that says why a form cannot be sent, or null.
+  async function whyUnsent() {
     const answer = await session();
-    for (const notice of all('#session-over, #no-answer')) notice.hidden = true;
-    if (!answer) { showUnsent('no-answer', form, button); return; }
-    if (answer.status === 401) { showUnsent('session-over', form, button); return; }
-    if (answer.ok) {
-      // The person may have signed in again on another tab.
-      const token = await answer.text();
-      for (const field of all('input[name=csrf_token]')) field.value = token;
+    if (answer?.status === 401) return 'session-over';
+    if (answer && !answer.ok) return null;
+    const present = await answer?.json().catch(() => null);
+    if (!present) return 'no-answer';
+    if (present.user !== root.dataset.user) return 'other-account';
+    // The person may have signed in again on another tab.
+    for (const field of all('input[name=csrf_token]')) field.value = present.csrf_token;
+    return null;
+  }
+  // An update may have removed the button meanwhile. Its address and its value are in a copy of it.
+  function submit(form, button) {
+    const copy = button && button.form !== form ? button.cloneNode() : null;
+    if (copy) { copy.hidden = true; form.append(copy); }
+    try {
+      form.requestSubmit(button?.form === form ? button : copy);
+    } finally {
+      copy?.remove();
     }
-    isSending = true;
-    form.requestSubmit(button);
-    isSending = false;
+  }
+  // Forms that wait for the answer, or were sent a moment ago: a second press sends nothing.
+  const underWay = new Set();
+  async function sendIfSignedIn(form, button) {
+    if (underWay.has(form)) return;
+    underWay.add(form);
+    let sent = false;
+    try {
+      const why = await whyUnsent();
+      for (const notice of all('#session-over, #no-answer, #other-account')) notice.hidden = true;
+      if (why) { showUnsent(why, form, button); return; }
+      isSending = true;
+      sent = true;
+      submit(form, button);
+    } finally {
+      isSending = false;
+      if (sent) setTimeout(() => underWay.delete(form), 1000);
+      else underWay.delete(form);
+    }
   }
   document.addEventListener('submit', (event) => {
     const form = event.target;
@@ -219,11 +247,18 @@
 
   // The palette: a field over a list of links. Arrows lead through the list, and Enter opens its first link. Before
   // anything is typed, the list has the last five things that were opened.
-  const recent = () => JSON.parse(localStorage.getItem('recent') ?? '[]');
+  const recentKey = 'recent of ' + root.dataset.user;
+  function recent() {
+    try {
+      return JSON.parse(sessionStorage.getItem(recentKey) ?? '[]').filter((one) => one?.words && one.address);
+    } catch {
+      return [];
+    }
+  }
   function keepRecent(link) {
     const kept = { words: link.textContent, address: link.getAttribute('href') };
     const others = recent().filter((one) => one.address !== kept.address);
-    localStorage.setItem('recent', JSON.stringify([kept, ...others].slice(0, 5)));
+    sessionStorage.setItem(recentKey, JSON.stringify([kept, ...others].slice(0, 5)));
   }
   function showRecent() {
     const list = one('#recent');

@@ -58,7 +58,7 @@ assets! {
     /// Keys, ages, selection, copying and dialogs.
     SCRIPT = "console.js", "console.js", "text/javascript; charset=utf-8",
         "reelyard", "MIT OR Apache-2.0",
-        "f6e3f8dbf0c43b3223a532d8fcfb82895f866de87b0628efe576b0211bc79413";
+        "91cc2619c125a97d56bcab45c5c8be9b80fa731b6fc31f9f205637b740713485";
     /// Shapes of states, and icons.
     SPRITE = "sprite.svg", "sprite.svg", "image/svg+xml",
         "reelyard", "MIT OR Apache-2.0",

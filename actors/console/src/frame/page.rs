@@ -86,7 +86,7 @@ pub fn page(parts: &PageParts, model: &FrameModel, viewer: &Viewer) -> Markup {
     let compact = (viewer.density == Density::Compact).then_some("compact");
     html! {
         (DOCTYPE)
-        html lang=(language.code()) data-theme=(viewer.theme.word()) data-density=[compact] data-now=(viewer.now.0) {
+        html lang=(language.code()) data-theme=(viewer.theme.word()) data-density=[compact] data-now=(viewer.now.0) data-user=(viewer.user) {
             (head(parts, model, viewer))
             body {
                 a.skip href="#main" { (frame::SKIP.of(language)) }
@@ -108,6 +108,7 @@ pub fn page(parts: &PageParts, model: &FrameModel, viewer: &Viewer) -> Markup {
                     a.btn.sm.go href=(ROOT) target="_blank" { (refusals::SIGN_IN.of(language)) }
                 }))
                 (unsent(viewer, "no-answer", refusals::NO_ANSWER, refusals::NO_ANSWER_NEXT, html! {}))
+                (unsent(viewer, "other-account", refusals::OTHER_ACCOUNT, refusals::OTHER_ACCOUNT_NEXT, html! {}))
                 (keys_dialog(viewer))
                 @if let Some(palette) = &model.palette { (palette) }
             }

@@ -20,7 +20,7 @@ const DECIDED: [(&str, &str); 60] = [
     ("/console/assets/{hash}/{name}", "open: style and scripts without data"),
     ("/console/preferences", "open: it changes cookies of the browser only"),
     ("/console/live/{page}", "a session with the scopes of the page"),
-    ("/console/session", "a session: it answers with the CSRF token of it"),
+    ("/console/session", "a session: it answers with its user and its CSRF token"),
     ("/console/hosts", "a session with yard:read"),
     ("/console/hosts/{host}", "a session with yard:read"),
     ("/console/hosts/{host}/{action}", "a session with yard:write, and its CSRF token"),

@@ -114,9 +114,19 @@ impl ConsoleYard {
 
     /// A visitor with a new token of this role.
     pub fn visit(&self, name: &str, role: &str) -> Result<Visit> {
+        self.visit_with(&self.token(name, role)?)
+    }
+
+    /// A new token with this name and role.
+    pub fn token(&self, name: &str, role: &str) -> Result<Value> {
         let wanted = json!({ "name": name, "role": role });
         let token = self.post_api("/api/v1/tokens", &self.ground.bearer(), &wanted)?;
-        let proof = json!({ "token": token["token"] });
+        Ok(token["token"].clone())
+    }
+
+    /// A new session with this token.
+    pub fn visit_with(&self, token: &Value) -> Result<Visit> {
+        let proof = json!({ "token": token });
         let session = self.post_api("/api/v1/sessions", "X-None: 1", &proof)?;
         let text = |key: &str| session[key].as_str().map(str::to_owned).context("no session");
         Ok(Visit {

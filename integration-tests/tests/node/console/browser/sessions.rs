@@ -1,7 +1,8 @@
 //! A session that ends while a person types.
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use reelyard_integration_tests::probes::browser::Browser;
+use serde_json::Value;
 
 use super::super::console_yard::{ConsoleYard, Visit};
 use super::visits::{signed_in_as, until, until_shown};
@@ -22,7 +23,9 @@ async fn sign_in(browser: &Browser, visit: &Visit) -> Result<()> {
 async fn typed_text_stays_when_the_session_ends() -> Result<()> {
     let yard = ConsoleYard::start()?;
     let host = yard.ground.destination(0).to_string();
-    let (first, second) = (yard.visit("one", "operator")?, yard.visit("two", "operator")?);
+    let token = yard.token("one", "operator")?;
+    let (first, again) = (yard.visit_with(&token)?, yard.visit_with(&token)?);
+    let second = yard.visit("two", "operator")?;
     let browser = signed_in_as(&yard, &first).await?;
 
     // In a dialog.
@@ -33,16 +36,35 @@ async fn typed_text_stays_when_the_session_ends() -> Result<()> {
     until_shown(&browser, "[data-dialog] #session-over", "Your session has ended").await;
     let typed = "document.querySelector('[data-dialog] input[name=reason]').value === 'new fans'";
     assert_eq!(browser.evaluate(typed).await?, true);
-    // After a sign-in on another tab the same form is sent, by the person who signed in.
+    // Another person who signs in on another tab does not send what the first one typed.
     sign_in(&browser, &second).await?;
+    browser.click("[data-dialog] button.go").await?;
+    until_shown(&browser, "[data-dialog] #other-account", "Another account is signed in").await;
+    assert_eq!(browser.evaluate(typed).await?, true);
+    // After a sign-in of the same person the same form is sent.
+    sign_in(&browser, &again).await?;
     browser.click("[data-dialog] button.go").await?;
     until_shown(&browser, "[data-toast]", "In maintenance: 1").await;
 
     // A button of a page, which stays as it is.
     browser.open(&format!("{}/console/hosts/{host}", yard.url())).await?;
-    sign_out(&yard, &second).await?;
+    sign_out(&yard, &again).await?;
     browser.click("#host-acts button[formaction$='/active']").await?;
     until_shown(&browser, "main #session-over", "Nothing was done").await;
+
+    // A second press sends nothing, and an update that removes the button does not hold up the first one.
+    let presser = yard.visit("presser", "operator")?;
+    sign_in(&browser, &presser).await?;
+    browser.open(&format!("{}/console/hosts/{host}", yard.url())).await?;
+    let press = "(() => { const button = document.querySelector(\"#host-acts button[formaction$='/active']\"); \
+                 button.click(); button.click(); button.remove(); return true; })()";
+    assert_eq!(browser.evaluate(press).await?, true);
+    until_shown(&browser, "[data-toast]", "In operation again: 1").await;
+    let rows = yard.curl(&["-H", &yard.ground.bearer(), "/api/v1/audit"])?.body;
+    let rows: Value = serde_json::from_str(&rows)?;
+    let rows = rows["items"].as_array().context("no rows")?;
+    let is_press = |row: &&Value| row["actor"]["name"] == "presser" && row["status"] == 303;
+    assert_eq!(rows.iter().filter(is_press).count(), 1, "{rows:?}");
 
     // A page that follows changes says it by itself.
     let third = yard.visit("three", "operator")?;
