@@ -5,10 +5,11 @@ use actix_web::{HttpRequest, HttpResponse};
 use reelyard_access::rights::AccessScope;
 use reelyard_api::ProblemKind;
 use reelyard_console::address::QueryPairs;
-use reelyard_console::format::count;
+use reelyard_console::format::{count, counted};
 use reelyard_console::pages::tasks::TasksPageQuery;
-use reelyard_console::text::{Text, outcomes};
+use reelyard_console::text::{Text, common, outcomes, tasks as words};
 use reelyard_protocol::worker::TaskId;
+use reelyard_yard::task_manager::TaskState;
 use serde::Deserialize;
 
 use super::{done, refused};
@@ -100,21 +101,30 @@ pub async fn act_on_picked(
         }
     }
     audit.subject(format!("task {}", chosen::named(&ids)));
-    let act = |id| async {
+    let is_one = ids.len() == 1;
+    // Whether the action did anything. One that ended meanwhile does not hold up the others.
+    let act = |id: String| async {
         match action {
-            TaskAction::Cancel => cancel(&state, &visitor, id).await,
-            TaskAction::Retry => retry(&state, &visitor, id).await,
+            TaskAction::Cancel if !is_one && has_ended(&state, &id).is_some() => return Ok(false),
+            TaskAction::Cancel => cancel(&state, &visitor, id).await?,
+            TaskAction::Retry => retry(&state, &visitor, id).await?,
         }
+        Ok(true)
     };
     let (acted, why) = chosen::act_on_all(ids, chosen::AT_ONCE, act).await;
-    let acted = acted.len() as u64;
-    Ok(match why {
-        Some(why) => refused(&form, &visitor.viewer, acted, &why),
-        None => {
-            let values = [("n", &*count(acted))];
-            done(&form, action.outcome().fill(visitor.viewer.language, &values))
-        }
-    })
+    let left_out = acted.iter().filter(|is_acted| !**is_acted).count() as u64;
+    let acted = acted.len() as u64 - left_out;
+    if let Some(why) = why {
+        return Ok(refused(&form, &visitor.viewer, acted, &why));
+    }
+    let language = visitor.viewer.language;
+    let mut outcome = action.outcome().fill(language, &[("n", &count(acted))]);
+    if left_out > 0 {
+        let ended = counted(language, common::TASKS, left_out);
+        let ended = words::LEFT_OUT_NOT_OPEN.fill(language, &[("tasks", &ended)]);
+        outcome = format!("{outcome}. {ended}");
+    }
+    Ok(done(&form, outcome))
 }
 
 /// `POST /console/task-retries?cause=`: retries the failed copies with this cause, or with any.
@@ -139,16 +149,21 @@ pub async fn retry_all(
     Ok(done(&form, outcome))
 }
 
+/// The state of the task with this number if it has ended.
+fn has_ended(state: &Data<NodeHttpState>, id: &str) -> Option<TaskState> {
+    let view = state.actors.task_views.load();
+    let task = view.task(TaskId(id.parse().ok()?))?;
+    (!task.state.is_open()).then_some(task.state)
+}
+
 async fn cancel(
     state: &Data<NodeHttpState>,
     visitor: &Visitor,
     id: String,
 ) -> Result<(), ProblemResponse> {
     // The call of the API would drop an ended task from the list.
-    let view = state.actors.task_views.load();
-    let ended = id.parse().ok().and_then(|number| view.task(TaskId(number)));
-    if let Some(task) = ended.filter(|task| !task.state.is_open()) {
-        let detail = format!("task {id} has ended already: {}", task.state);
+    if let Some(ended) = has_ended(state, &id) {
+        let detail = format!("task {id} has ended already: {ended}");
         return Err(ProblemResponse::new(ProblemKind::Transition, detail));
     }
     let caller = visitor.caller.clone();
