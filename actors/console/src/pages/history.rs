@@ -60,6 +60,8 @@ pub struct HistoryRow {
     pub size: Option<u64>,
     /// The person or part of the node that asked.
     pub asked_by: String,
+    /// How a removal failed, in the words of the node.
+    pub ending: Option<String>,
     /// Why, in the words of the node; empty for none.
     pub reason: String,
 }
@@ -174,7 +176,10 @@ pub fn history_row(viewer: &Viewer, row: &HistoryRow) -> Markup {
             }
             td.num.nw.p1 data-l=(common::SIZE.of(language)) { (row.size.map_or_else(|| "–".to_owned(), bytes)) }
             td.p1 data-l=(common::BY.of(language)) { bdi { (visible_text(&row.asked_by)) } }
-            td.soft.p2.wide data-l=(access::WHY.of(language)) { @if row.reason.is_empty() { "–" } @else { (node_text(language, &row.reason)) } }
+            td.soft.p2.wide data-l=(access::WHY.of(language)) {
+                @if let Some(ending) = &row.ending { (node_text(language, ending)) ". " }
+                @if row.reason.is_empty() { "–" } @else { (node_text(language, &row.reason)) }
+            }
             td.act { (why_link(viewer, &why, &line.name, false)) }
         }
     }

@@ -2,7 +2,7 @@
 //! first form that fits is used, so longer forms stand above shorter ones.
 
 /// English and Korean.
-pub const SENTENCES: [(&str, &str); 150] = [
+pub const SENTENCES: [(&str, &str); 152] = [
     // Ends of copies: the planner.
     ("{host} is down", "{host} 응답 없음"),
     ("{host} left the yard", "클러스터에서 제거됨: {host}"),
@@ -246,6 +246,7 @@ pub const SENTENCES: [(&str, &str); 150] = [
         "{host} is {mode} now, but the page showed {seen}. Nothing was done. Look at the host, and act again if you still want to.",
         "{host}: 현재 {mode}, 페이지 표시 {seen}. 아무 작업도 하지 않았습니다. 호스트를 확인한 뒤 필요하면 다시 실행하십시오.",
     ),
+    ("someone", "누군가"),
     (
         "Other rows match the filter now, {n} in all. Nothing was done. Look at the rows, and act again if you still want to.",
         "조건에 맞는 행이 그사이 바뀌었습니다. 현재 {n}개. 아무 작업도 하지 않았습니다. 행을 확인한 뒤 필요하면 다시 실행하십시오.",
@@ -296,6 +297,7 @@ pub const SENTENCES: [(&str, &str); 150] = [
         "입력한 수가 다릅니다. 제거할 호스트 수: {n}",
     ),
     ("ttl: a lifetime is needed, such as 7d", "유효 기간이 필요합니다. 예: 7d"),
+    ("{n} d {hours} h", "{n}일 {hours}시간"),
     ("{n} s", "{n}초"),
     ("{n} min", "{n}분"),
     ("{n} h", "{n}시간"),

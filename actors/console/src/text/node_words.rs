@@ -55,10 +55,15 @@ fn values<'a>(pattern: &'a str, sentence: &'a str) -> Option<Vec<(&'a str, &'a s
         (name, pattern, sentence) = (next, after, rest);
     }
     let last = sentence.strip_suffix(pattern)?;
-    // A value is never empty, and a longer sentence of another form does not end in the middle of a line.
-    let is_good = |value: &str| !value.is_empty() && !value.contains('\n');
     found.push((name, last));
-    found.iter().all(|(_, value)| is_good(value)).then_some(found)
+    found.iter().all(|(name, value)| is_good(name, value)).then_some(found)
+}
+
+/// Whether this name can stand for this value. A number has only digits. Another value is never empty, and it ends
+/// with its line: a longer sentence has another form.
+fn is_good(name: &str, value: &str) -> bool {
+    let is_number = || value.bytes().all(|byte| byte.is_ascii_digit());
+    !value.is_empty() && !value.contains('\n') && (name != "n" || is_number())
 }
 
 #[cfg(test)]
@@ -85,6 +90,13 @@ mod tests {
     }
 
     #[test]
+    fn a_number_has_only_digits() {
+        assert_eq!(ko("2 copies, 1 wanted"), "사본 2개, 필요한 사본 1개");
+        assert_eq!(ko("too. 2 copies, 1 wanted"), "too. 2 copies, 1 wanted");
+        assert_eq!(ko("2 d 4 h"), "2일 4시간");
+    }
+
+    #[test]
     fn other_words_stay_as_they_are() {
         for other in ["", "is down", " is down", "the sky is blue", "{host}", "봄 is blue"] {
             assert_eq!(ko(other), other);
@@ -108,7 +120,8 @@ mod tests {
             assert!(korean.chars().any(|letter| ('가'..='힣').contains(&letter)), "{english}");
             // Values that no form of the table has: so no part of the sentence stays English.
             let sentence = names(english).iter().fold(english.to_string(), |text, name| {
-                text.replace(&format!("{{{name}}}"), &format!("〈{name}〉"))
+                let value = if name == "n" { "7".to_owned() } else { format!("〈{name}〉") };
+                text.replace(&format!("{{{name}}}"), &value)
             });
             let shown = ko(&sentence);
             assert!(

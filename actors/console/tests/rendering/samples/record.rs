@@ -27,6 +27,7 @@ pub fn past(viewer: &Viewer) -> PageParts {
         source: (index % 3 != 1).then(|| "10.4.1.11:8888".to_owned()),
         size: Some(9 << 30),
         asked_by: "planner".into(),
+        ending: None,
         reason: if index % 3 == 2 { "no space left on the device".into() } else { String::new() },
     };
     let model = HistoryPageModel {

@@ -99,18 +99,18 @@ fn filter(query: &HistoryPageQuery) -> Result<HistoryFilter, ProblemResponse> {
 }
 
 fn row(line: HistoryLine) -> HistoryRow {
-    let (step, source, reason) = match line.what {
+    let (step, source, ending, reason) = match line.what {
         HistoryEntry::Copy { source, state, detail, .. } => {
             let step = match state {
                 TaskState::Done => RecentStep::Copied,
                 TaskState::Cancelled => RecentStep::Cancelled,
                 _ => RecentStep::Failed,
             };
-            (step, Some(source.to_string()), detail.unwrap_or_default())
+            (step, Some(source.to_string()), None, detail.unwrap_or_default())
         }
         HistoryEntry::Removal { why, ending, .. } => match ending {
-            Ending::Removed | Ending::Absent => (RecentStep::Removed, None, why),
-            failed => (RecentStep::Failed, None, format!("{}. {why}", failed.words())),
+            Ending::Removed | Ending::Absent => (RecentStep::Removed, None, None, why),
+            failed => (RecentStep::Failed, None, Some(failed.words()), why),
         },
     };
     HistoryRow {
@@ -123,6 +123,7 @@ fn row(line: HistoryLine) -> HistoryRow {
         source,
         size: line.size,
         asked_by: line.asked_by,
+        ending,
         reason,
     }
 }
@@ -179,5 +180,9 @@ fn csv_row(line: HistoryLine) -> String {
     let size = row.size.map(|size| size.to_string()).unwrap_or_default();
     let source = row.source.unwrap_or_default();
     let RecentLine { name, host, .. } = &row.line;
-    csv::row([at.as_str(), step, name, &source, host, &size, &row.asked_by, &row.reason])
+    let reason = match row.ending {
+        Some(ending) => format!("{ending}. {}", row.reason),
+        None => row.reason,
+    };
+    csv::row([at.as_str(), step, name, &source, host, &size, &row.asked_by, &reason])
 }
