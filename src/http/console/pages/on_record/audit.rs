@@ -90,13 +90,15 @@ pub fn filter(query: &AuditPageQuery, zone: &TimeZone) -> AuditFilterQuery {
     }
 }
 
-/// The instant that a field of a page names, in the form of the API. None for a text that names none.
+/// The instant that a field of a page names, in the form of the API. A text that names none stays as it is: the API
+/// refuses it.
 fn instant(text: &str, zone: &TimeZone) -> Option<String> {
+    let text = given(text)?;
     if let Ok(instant) = text.parse::<Timestamp>() {
         return Some(instant.to_string());
     }
-    let local: DateTime = text.parse().ok()?;
-    Some(local.to_zoned(zone.clone()).ok()?.timestamp().to_string())
+    let local = text.parse::<DateTime>().and_then(|local| local.to_zoned(zone.clone()));
+    Some(local.map_or(text, |local| local.timestamp().to_string()))
 }
 
 fn given(text: &str) -> Option<String> {
@@ -114,5 +116,25 @@ fn line(row: AuditRowInfo) -> AuditLineView {
         object: row.subject.unwrap_or_default(),
         is_refused,
         reason: row.reason.or(row.problem).unwrap_or_default(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn is_refused(from: &str) -> bool {
+        let query = AuditPageQuery { from: from.to_owned(), ..AuditPageQuery::default() };
+        filter(&query, &TimeZone::UTC).filter().is_err()
+    }
+
+    #[test]
+    fn a_text_that_names_no_instant_is_refused() {
+        for text in ["garbage", "2026-13-01T00:00", "0"] {
+            assert!(is_refused(text), "{text}");
+        }
+        for text in ["", " ", "2026-11-27T10:30", "2026-11-27", "2026-11-27T10:30:00+09:00"] {
+            assert!(!is_refused(text), "{text}");
+        }
     }
 }
