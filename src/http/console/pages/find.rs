@@ -25,9 +25,6 @@ use crate::http::overview::yard_model::recent::shown_name;
 /// Hits of each kind.
 const HITS: usize = 8;
 
-/// Most actions whose words are compared with the text.
-const ACTIONS_LOOKED_AT: usize = 100;
-
 /// The pages that can be found by their titles.
 const PAGES: [NavPage; 14] = [
     NavPage::Yard,
@@ -124,27 +121,28 @@ const ACTIONS: [PageAction; 6] = [
 /// Actions that have each word of the text in their names. Without a text, those of the host whose page is `here`.
 fn actions(state: &NodeHttpState, text: &str, here: &str, viewer: &Viewer) -> Vec<FindHit> {
     let sought: Vec<String> = text.to_lowercase().split_whitespace().map(str::to_owned).collect();
+    let has_all = |hit: &FindHit| {
+        let words = hit.words.to_lowercase();
+        sought.iter().all(|word| words.contains(word.as_str()))
+    };
     let tasks = state.actors.task_views.load();
     let mut hits = Vec::new();
     if viewer.rights.storage {
         for host in tasks.hosts.iter().filter(|host| is_meant(host.host, &sought, here)) {
-            hits.extend(host_actions(host.host, host.record.mode, viewer));
-            if hits.len() > ACTIONS_LOOKED_AT {
+            let of_host = host_actions(host.host, host.record.mode, viewer);
+            hits.extend(of_host.into_iter().filter(has_all));
+            if hits.len() >= HITS {
                 break;
             }
         }
     }
     if !sought.is_empty() {
         let allowed = ACTIONS.iter().filter(|(_, _, is_allowed)| is_allowed(&viewer.rights));
-        hits.extend(allowed.map(|(words, address, _)| {
+        let all = allowed.map(|(words, address, _)| {
             action(words.of(viewer.language).to_owned(), format!("{ROOT}{address}"))
-        }));
+        });
+        hits.extend(all.filter(has_all));
     }
-    let has_all = |hit: &FindHit| {
-        let words = hit.words.to_lowercase();
-        sought.iter().all(|word| words.contains(word.as_str()))
-    };
-    hits.retain(has_all);
     hits.truncate(HITS);
     hits
 }
