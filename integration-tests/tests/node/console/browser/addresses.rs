@@ -18,7 +18,7 @@ const LISTS: [(&str, &str); 7] = [
     ("/tasks", "gamma"),
     ("/shares", "gamma"),
     ("/history", "gamma"),
-    ("/audit", "createShare"),
+    ("/audit", "console.createShare"),
     ("/settings", "limit"),
 ];
 
