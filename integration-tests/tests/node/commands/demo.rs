@@ -4,7 +4,7 @@ use std::io::Read;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use reelyard_integration_tests::rigs::binary;
 use reelyard_integration_tests::rigs::small_disk::SmallDisk;
 use reelyard_integration_tests::rigs::yard::wait_for;
@@ -52,6 +52,34 @@ fn once_places_and_verifies_everything_and_leaves_nothing() -> Result<()> {
     assert!(out.contains("ignored"), "the advertisement: {out}");
     assert!(is_empty(dir.path())?);
     Ok(())
+}
+
+/// Nobody watches: the show kills the leader itself, without a terminal for keys.
+#[test]
+fn three_nodes_lose_their_leader_and_no_change() -> Result<()> {
+    let dir = tempfile::tempdir()?;
+    let ended = demo(dir.path(), &["--once", "--nodes", "3"]).stdin(Stdio::null()).output()?;
+    let (out, err) = (String::from_utf8(ended.stdout)?, String::from_utf8_lossy(&ended.stderr));
+    assert!(ended.status.success(), "{out}\n{err}");
+    assert!(out.contains("placed and verified  9 of 9 files"), "{out}");
+    let killed = line_of(&out, "killing node ").context("no leader was killed")?;
+    let node = killed.chars().next().context("the number of a node")?;
+    let next = line_of(&out, "node ").filter(|rest| rest.contains(" leads in epoch "));
+    let next = next.with_context(|| format!("no leader followed: {out}"))?;
+    assert!(next.ends_with(&format!("starting node {node} again")) && !next.starts_with(node));
+    assert!(out.contains("killing source"), "{out}");
+    let changes = line_of(&out, "changes ").context("no summary of the changes")?;
+    let acknowledged = changes.trim_start().split(' ').next().context("their number")?;
+    assert!(acknowledged.parse::<u64>()? > 10, "{changes}");
+    assert!(changes.contains(" 0 failed, longest gap "), "{changes}");
+    assert!(out.contains("nothing was lost"), "{out}");
+    assert!(is_empty(dir.path())?);
+    Ok(())
+}
+
+/// The rest of the first line that begins with `start`.
+fn line_of<'a>(out: &'a str, start: &str) -> Option<&'a str> {
+    out.lines().find_map(|line| line.strip_prefix(start))
 }
 
 /// The demo also works on a machine whose disk is fuller than any limit of a destination.
