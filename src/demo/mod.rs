@@ -150,8 +150,16 @@ async fn perform(
 ) -> Result<ExitCode> {
     let api = DemoApi::new(&yard.urls, &yard.token)?;
     let screen = DemoScreen::default();
-    if options.nodes == NodeCount::Three {
-        forming::form(&yard.nodes, &api).await?;
+    match options.nodes {
+        NodeCount::One => {
+            yard.start_hosts()?;
+            yard.nodes.start(1).await?;
+        }
+        // The hosts follow, so that nothing is placed before the show.
+        NodeCount::Three => {
+            forming::form(&yard.nodes, &api).await?;
+            yard.start_hosts()?;
+        }
     }
     wait_until_ready(yard, &api).await?;
     println!("the API answers at {} (token {})", yard.urls.join(", "), yard.token);

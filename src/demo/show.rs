@@ -154,7 +154,7 @@ impl DemoRun {
             }
             DemoPhase::Broken if placed >= 1.0 || is_source_failed(tasks, source.addr) => {
                 self.progress.print(&format!("starting source {} again", source.addr));
-                source.start_again()?;
+                source.start()?;
                 self.act = DemoPhase::Recovered;
             }
             _ => {}

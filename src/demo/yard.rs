@@ -44,13 +44,13 @@ pub struct DemoPlan {
     pub hit_base: u32,
 }
 
-/// The running yard. All its files are below one directory, which is removed when it is dropped.
+/// The yard and its processes. All its files are below one directory, which is removed when it is dropped.
 pub struct DemoYard {
     /// Base URL of each node.
     pub urls: Vec<String>,
     /// Token of the nodes and the workers.
     pub token: String,
-    /// The nodes. Those of a cluster are not started yet.
+    /// The nodes.
     pub nodes: DemoNodes,
     /// The two sources.
     pub sources: Vec<DemoHost>,
@@ -75,8 +75,8 @@ impl DemoHost {
         self.process.kill().await
     }
 
-    /// Starts the worker again.
-    pub fn start_again(&mut self) -> Result<()> {
+    /// Starts the worker, for the first time or again.
+    pub fn start(&mut self) -> Result<()> {
         self.process.start()
     }
 }
@@ -117,7 +117,7 @@ impl DemoDirectories {
         self.dir.path().join("event-log")
     }
 
-    /// Starts every process of the yard, except the nodes of a cluster.
+    /// Prepares every process of the yard.
     pub async fn build(self, plan: &DemoPlan) -> Result<DemoYard> {
         let path = self.dir.path();
         let token = format!("{:032x}", fastrand::u128(..));
@@ -128,13 +128,13 @@ impl DemoDirectories {
             let dir =
                 if source { self.masters() } else { path.join(format!("destination-{last}")) };
             std::fs::create_dir_all(&dir)?;
-            hosts.push(start_worker(path, last, source, dir, &listen, &token)?);
+            hosts.push(prepare_worker(path, last, source, dir, &listen, &token)?);
         }
         let destinations = hosts.split_off(2);
         let settings = self.node_settings(plan, &hosts, &destinations);
         let nodes = match plan.nodes {
-            NodeCount::One => self.start_node(listen[0], settings, &token)?,
-            NodeCount::Three => self.prepare_nodes(&listen, &settings, &token).await?,
+            NodeCount::One => self.only_node(listen[0], settings, &token),
+            NodeCount::Three => self.cluster_nodes(&listen, &settings, &token).await?,
         };
         let urls = listen.iter().map(|listen| format!("http://{listen}")).collect();
         Ok(DemoYard { urls, token, nodes, sources: hosts, destinations, dir: self.dir })
@@ -184,23 +184,22 @@ impl DemoDirectories {
         ]
     }
 
-    /// The only node.
-    fn start_node(
+    /// The node that runs alone.
+    fn only_node(
         &self,
         listen: SocketAddr,
         mut settings: Vec<RoleSetting>,
         token: &str,
-    ) -> Result<DemoNodes> {
+    ) -> DemoNodes {
         let path = self.dir.path();
         settings.push(("listen", listen.to_string()));
         settings.push(("data_dir", toml_text(&path.join("node"))));
-        let mut process = Process::new("node", "node", &settings, token, &path.join("logs"));
-        process.start()?;
-        Ok(DemoNodes::new(vec![DemoNode::new(1, None, process)], CutLinks::default()))
+        let process = Process::new("node", "node", &settings, token, &path.join("logs"));
+        DemoNodes::new(vec![DemoNode::new(1, None, process)], CutLinks::default())
     }
 
     /// The nodes of a cluster before its foundation. The others reach each of them through its proxy.
-    async fn prepare_nodes(
+    async fn cluster_nodes(
         &self,
         listen: &[SocketAddr],
         settings: &[RoleSetting],
@@ -242,6 +241,11 @@ fn node_ip(number: u8) -> Ipv4Addr {
 }
 
 impl DemoYard {
+    /// Starts all sources and destinations.
+    pub fn start_hosts(&mut self) -> Result<()> {
+        self.sources.iter_mut().chain(&mut self.destinations).try_for_each(DemoHost::start)
+    }
+
     /// Fails if a process of the yard has ended unexpectedly.
     pub async fn check(&mut self) -> Result<()> {
         self.nodes.check().await?;
@@ -263,7 +267,7 @@ impl DemoYard {
     }
 }
 
-fn start_worker(
+fn prepare_worker(
     path: &Path,
     last: u8,
     source: bool,
@@ -286,8 +290,7 @@ fn start_worker(
         settings.push(("base_dir", toml_text(&dir)));
         settings.push(("storage.limit_percent", WHOLE_DISK.to_owned()));
     }
-    let mut process = Process::new(&name, "worker", &settings, token, &path.join("logs"));
-    process.start()?;
+    let process = Process::new(&name, "worker", &settings, token, &path.join("logs"));
     Ok(DemoHost { addr: HostAddr::from(addr), dir, process })
 }
 
