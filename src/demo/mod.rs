@@ -154,14 +154,10 @@ async fn perform(
         NodeCount::One => {
             yard.start_hosts()?;
             yard.nodes.start(1).await?;
+            wait_until_ready(yard, &api).await?;
         }
-        // The hosts follow, so that nothing is placed before the show.
-        NodeCount::Three => {
-            forming::form(&yard.nodes, &api).await?;
-            yard.start_hosts()?;
-        }
+        NodeCount::Three => forming::form(&yard.nodes, &api).await?,
     }
-    wait_until_ready(yard, &api).await?;
     println!("the API answers at {} (token {})", yard.urls.join(", "), yard.token);
     if !options.once {
         println!("open the console once, within 15 minutes: {}", api.console_link().await?);
@@ -170,7 +166,10 @@ async fn perform(
         NodeCount::One => None,
         NodeCount::Three => {
             let started = DemoCluster::start(yard.nodes.clone(), api.clone(), screen.clone());
-            Some(started.await?)
+            let started = started.await?;
+            // After the votes, so that nothing is placed before the show.
+            yard.start_hosts()?;
+            Some(started)
         }
     };
     let fall = match (&cluster, options.once) {

@@ -50,7 +50,7 @@ pub struct DemoYard {
     pub urls: Vec<String>,
     /// Token of the nodes and the workers.
     pub token: String,
-    /// The nodes.
+    /// One node, or the three of a cluster.
     pub nodes: DemoNodes,
     /// The two sources.
     pub sources: Vec<DemoHost>,

@@ -18,7 +18,7 @@ const DRAW: Duration = Duration::from_millis(200);
 
 /// The parts of the cluster that keys and the line use.
 pub struct DemoControl {
-    /// The nodes.
+    /// Their processes and links get the faults.
     pub nodes: DemoNodes,
     /// Shows the leader.
     pub watch: LeaderWatch,

@@ -9,7 +9,7 @@ use tokio::sync::{MappedMutexGuard, Mutex, MutexGuard};
 use super::fault_proxy::CutLinks;
 use crate::demo::process::Process;
 
-/// A node of the demo.
+/// A process with the role node, and the faults that it has now.
 pub struct DemoNode {
     /// Its number in the cluster. The first node has 1.
     pub number: u64,

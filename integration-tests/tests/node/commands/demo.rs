@@ -59,7 +59,7 @@ fn once_places_and_verifies_everything_and_leaves_nothing() -> Result<()> {
 fn three_nodes_lose_their_leader_and_no_change() -> Result<()> {
     let dir = tempfile::tempdir()?;
     // The copies take some seconds, in which the leader falls.
-    let mut demo = demo_of("1MiB", dir.path(), &["--once", "--nodes", "3"]);
+    let mut demo = demo_of("4MiB", dir.path(), &["--once", "--nodes", "3"]);
     let ended = demo.stdin(Stdio::null()).output()?;
     let (out, err) = (String::from_utf8(ended.stdout)?, String::from_utf8_lossy(&ended.stderr));
     assert!(ended.status.success(), "{out}\n{err}");
