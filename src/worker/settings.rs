@@ -109,7 +109,8 @@ impl WorkerSettings {
     /// The address of the node is not a valid URL.
     pub fn of(config: &WorkerConfig) -> anyhow::Result<Self> {
         let node = |node: &NodeAddr| node.to_string().parse().context("the setting node");
-        let nodes = config.node.iter().flat_map(NodeAddrs::iter).map(node).collect::<Result<_, _>>()?;
+        let nodes =
+            config.node.iter().flat_map(NodeAddrs::iter).map(node).collect::<Result<_, _>>()?;
         Ok(WorkerSettings { nodes, ..WorkerSettings::without_node(config) })
     }
 

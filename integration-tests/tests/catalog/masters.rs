@@ -41,6 +41,16 @@ async fn masters_of_all_directories_are_listed_and_reported_when_they_change() {
 }
 
 #[actix::test]
+async fn many_look_ups_at_once_wait_for_each_other() {
+    let yard = yard();
+    fs::write(yard.path("one/A"), "1").unwrap();
+    let looks = futures::future::join_all((0..64).map(|_| yard.look_up("A"))).await;
+    for look in looks {
+        assert!(matches!(look, Ok(MasterLook::Found { .. })), "{look:?}");
+    }
+}
+
+#[actix::test]
 async fn the_first_directory_that_has_the_master_wins() {
     let yard = yard();
     fs::write(yard.path("two/A"), "22").unwrap();

@@ -18,8 +18,7 @@ fn a_worker_with_several_nodes_goes_on_without_one_of_them() -> Result<()> {
     let second = ground.master(b"second.mpg", 300_000)?;
     ground.grade(&[b"first.mpg"])?;
     let cluster = NodeCluster::three_with(&ground.node_file())?;
-    let nodes: Vec<String> =
-        cluster.nodes.iter().map(|node| format!("\"{}\"", node.api)).collect();
+    let nodes: Vec<String> = cluster.nodes.iter().map(|node| format!("\"{}\"", node.api)).collect();
     let _source = ground.start_source(0, &[])?;
     let worker = ground.start_destination(0, &[("node", &format!("[{}]", nodes.join(",")))])?;
     is_copied(&ground, &worker, "first.mpg", &first)?;

@@ -9,9 +9,9 @@ use reelyard_core::display_text::misleads;
 use serde::Serialize;
 
 use super::csv;
-use super::table::{PartLook, ShownLine};
 use super::style::{OutputForm, PrintStyle};
 use super::table::ListTable;
+use super::table::{PartLook, ShownLine};
 use crate::cli::support::failure::CommandFailure;
 
 /// Writes tables, lines and JSON in the form that the command line names.

@@ -108,7 +108,9 @@ mod tests {
 
     #[test]
     fn a_worker_has_one_node_or_a_list() {
-        let read = |text: &str| NodeAddrs::from_text(text).map(|nodes| nodes.to_toml().unwrap().to_string());
+        let read = |text: &str| {
+            NodeAddrs::from_text(text).map(|nodes| nodes.to_toml().unwrap().to_string())
+        };
         assert_eq!(read("cfm:7888"), Ok("\"cfm:7888\"".to_owned()));
         assert_eq!(read("[::1]:8080"), Ok("\"[::1]:8080\"".to_owned()));
         let both = Ok("[\"a:1\", \"https://b:2\"]".to_owned());

@@ -9,6 +9,7 @@ mod members;
 mod network;
 mod node;
 mod reading;
+mod runtime;
 mod snapshot_body;
 mod snapshot_transfer;
 mod start;
@@ -44,6 +45,7 @@ openraft::declare_raft_types!(
         Node = MemberNode,
         Entry = openraft::Entry<Types>,
         SnapshotData = SnapshotBody,
+        AsyncRuntime = runtime::JournalRuntime,
 );
 
 type Raft = openraft::Raft<Types>;

@@ -8,9 +8,10 @@ use reelyard_replication::Transport;
 
 use super::Raft;
 use super::log_store::LogStore;
+use super::members::peer_contacts::PeerContacts;
 use super::network::PeerFactory;
 use super::node::RaftNode;
-use super::members::peer_contacts::PeerContacts;
+use super::runtime::TickGate;
 use super::snapshot_transfer::SnapshotReceiver;
 use super::state_machine::{LogGrowth, PieceStateMachine};
 use super::watcher::RaftWatcher;
@@ -44,6 +45,7 @@ impl RaftNode {
         let run = RaftWatcher {
             node: node.clone(),
             owners,
+            ticks: TickGate::default(),
             founders: settings.founders.clone(),
             contacts: node.peers.contacts.clone(),
             heartbeat: settings.heartbeat,
@@ -53,7 +55,7 @@ impl RaftNode {
         let task = async move {
             let network = run.node.peers.clone();
             let opened = Raft::new(run.node.id, config, network, LogStore::new(store), machine);
-            match opened.await {
+            match run.ticks.governs(opened).await {
                 Ok(raft) => run.until_it_ends(raft).await,
                 Err(error) => run.fail(&error.to_string()),
             }

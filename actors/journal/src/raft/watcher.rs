@@ -11,10 +11,11 @@ use reelyard_core::event::Epoch;
 use reelyard_replication::{Leadership, MemberRecord};
 
 use super::members::MemberNode;
-use super::members::{MemberChange, MemberChangeError};
-use super::node::{RaftNode, caught_up};
 use super::members::peer_contacts::PeerContacts;
 use super::members::promotion::LearnerWatch;
+use super::members::{MemberChange, MemberChangeError};
+use super::node::{RaftNode, caught_up};
+use super::runtime::TickGate;
 use super::{Metrics, Raft};
 use crate::owners::PieceOwners;
 
@@ -34,6 +35,7 @@ const ALONE: Duration = Duration::from_secs(10);
 pub(super) struct RaftWatcher {
     pub(super) node: Arc<RaftNode>,
     pub(super) owners: Arc<PieceOwners>,
+    pub(super) ticks: TickGate,
     pub(super) founders: BTreeMap<u64, MemberRecord>,
     pub(super) contacts: PeerContacts,
     pub(super) heartbeat: Duration,
@@ -99,7 +101,7 @@ impl RaftWatcher {
             let members = now.membership_config.membership();
             let is_alone =
                 leading.is_some() && members.nodes().map(|(id, _)| id).eq([&self.node.id]);
-            raft.runtime_config().tick(!is_alone);
+            self.ticks.open(!is_alone);
             if is_alone {
                 purge_covered(raft, &now).await;
             }

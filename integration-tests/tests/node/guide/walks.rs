@@ -155,6 +155,49 @@ fn a_yard_is_set_up_and_used_as_written() -> Result<()> {
 }
 
 #[test]
+fn a_cluster_is_formed_as_written() -> Result<()> {
+    let dir = tempfile::tempdir()?;
+    let octet = || fastrand::u8(1..255);
+    // Other programs and tests use the ports of 127.0.0.1.
+    let ip = format!("127.{}.{}.{}", octet(), octet(), octet());
+    let files = dir.path().join("config/cluster");
+    std::fs::create_dir_all(&files)?;
+    for file in ["a.toml", "b.toml", "c.toml"] {
+        let written = Path::new(env!("CARGO_MANIFEST_DIR")).join("../config/cluster").join(file);
+        let text = std::fs::read_to_string(written)?.replace("127.0.0.1", &ip);
+        std::fs::write(files.join(file), text)?;
+    }
+    let shell = |commands: &str| -> Result<Command> {
+        let mut shell = bash(&commands.replace("127.0.0.1", &ip))?;
+        shell.current_dir(dir.path()).env("REELYARD_URL", format!("http://{ip}:8080"));
+        Ok(shell)
+    };
+    // A node runs until it is stopped, so a person starts each in a terminal of its own.
+    let start = |commands: &str| -> Result<Background> {
+        let beside = |line: &str| match line.starts_with("reelyard node") {
+            true => format!("{line} &\n"),
+            false => format!("{line}\n"),
+        };
+        let commands: String = commands.lines().map(beside).collect();
+        Ok(Background(shell(&format!("{commands}wait\n"))?.process_group(0).spawn()?))
+    };
+    let first = start(&walk("first of three")?)?;
+    let invitation = walk("invite")?;
+    let secret = wait_for("an invitation", &[], || {
+        let out = output("invite", &mut shell(&invitation).ok()?).ok()?;
+        Some(out.lines().next()?.to_owned())
+    })?;
+    let others = start(&walk("other two")?.replace("SECRET", &secret))?;
+    let status = walk("cluster status")?;
+    wait_for("three voters", &[], || {
+        let out = output("status", &mut shell(&status).ok()?).ok()?;
+        (out.contains("leader") && out.matches("voter").count() == 2).then_some(())
+    })?;
+    drop((first, others));
+    Ok(())
+}
+
+#[test]
 fn boxes_are_leased_as_written() -> Result<()> {
     let (boxes, dir) = (BoxNode::start(&[])?, tempfile::tempdir()?);
     let node = boxes.ground.node.to_string();

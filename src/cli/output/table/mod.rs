@@ -5,9 +5,9 @@ mod shown_line;
 
 use reelyard_console::Viewer;
 
-use super::cell::ListCell;
 use self::fit::{ColumnNeed, GAP, widths};
 pub use self::shown_line::{PartLook, ShownLine};
+use super::cell::ListCell;
 use super::shown_text::{cut_end, cut_middle, padded, width, wrapped};
 use super::state_look::{StateLook, look_of};
 use super::style::{OutputForm, PrintStyle};

@@ -10,8 +10,8 @@ use reelyard_yard::cfw_worker::CfwWorkerView;
 use reelyard_yard::heartbeat::{Health, HostBeats};
 use reelyard_yard::task_manager::{PlannedHost, TaskManagerView};
 
-use crate::http::metrics::page::metrics_writer::MetricsWriter;
 use crate::http::access::WorkerRefusals;
+use crate::http::metrics::page::metrics_writer::MetricsWriter;
 use crate::node::Wiring;
 
 /// A host as its CfwWorker, the HeartbeatSupervisor and the TaskManager show it.

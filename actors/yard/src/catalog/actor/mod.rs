@@ -36,9 +36,15 @@ const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 /// Looks are never closer together than this, whatever is configured.
 const SHORTEST_POLL: Duration = Duration::from_millis(100);
 
-/// The largest number of running look-ups of masters; one more is answered `Unknown`. On a mount that
-/// hangs they do not end, and each occupies a thread that others need.
+/// Inputs whose changes the kernel reports are checked after this many poll intervals, in case a report was lost.
+const WATCHED_POLL: u32 = 15;
+
+/// The largest number of running look-ups of masters. On a mount that hangs they do not end, and each occupies a
+/// thread that others need.
 const LOOK_UPS_AT_ONCE: usize = 4;
+
+/// The longest wait of a look-up for its turn. Then it is answered `Unknown`: a directory of masters probably hangs.
+const LOOK_UP_PATIENCE: Duration = Duration::from_secs(3);
 
 /// The actor. It does no I/O itself: each kind of input has blocking jobs, one at a time.
 pub struct Catalog {
@@ -119,9 +125,12 @@ impl Catalog {
         self.shell.view().clone()
     }
 
-    /// Checks every input again after a poll interval.
+    /// Checks every input again after a poll interval, or later if the kernel reports every change.
     fn sleep_until_poll(&mut self, ctx: &mut Context<Self>) {
-        self.sleep(self.settings.poll_interval.max(SHORTEST_POLL), ctx);
+        let is_watched =
+            self.view.ready && self.view.noticed_by().all(|(_, by)| *by == NoticedBy::Events);
+        let interval = self.settings.poll_interval.max(SHORTEST_POLL);
+        self.sleep(if is_watched { interval * WATCHED_POLL } else { interval }, ctx);
     }
 
     fn look_at_all(&mut self, ctx: &mut Context<Self>) {
@@ -509,22 +518,27 @@ impl Handler<LookUpMasters> for Catalog {
     type Result = ResponseFuture<Vec<(FileId, MasterLook)>>;
 
     fn handle(&mut self, asked: LookUpMasters, _: &mut Context<Self>) -> Self::Result {
-        let unknown = |file| (file, MasterLook::Unknown);
-        let Ok(turn) = Arc::clone(&self.look_ups).try_acquire_owned() else {
-            return Box::pin(async move { asked.files.into_iter().map(unknown).collect() });
-        };
+        let turn = Arc::clone(&self.look_ups).acquire_owned();
         let (names, dirs) = (self.names.clone(), self.settings.source_dirs.clone());
-        let (files, sizes) = (asked.files.clone(), self.view.master_sizes.clone());
-        let job = tokio::task::spawn_blocking(move || {
-            let _turn = turn;
-            let look = |file| (file, look_up_master(&dirs, &names.name(file)));
-            let looks: Vec<_> = asked.files.into_iter().map(look).collect();
-            sizes.learn(&looks);
-            looks
-        });
-        Box::pin(
-            async move { job.await.unwrap_or_else(|_| files.into_iter().map(unknown).collect()) },
-        )
+        let sizes = self.view.master_sizes.clone();
+        Box::pin(async move {
+            let files = asked.files.clone();
+            // The semaphore is never closed, so only the time-out refuses a turn.
+            let looks = match tokio::time::timeout(LOOK_UP_PATIENCE, turn).await {
+                Ok(Ok(turn)) => tokio::task::spawn_blocking(move || {
+                    let _turn = turn;
+                    let look = |file| (file, look_up_master(&dirs, &names.name(file)));
+                    let looks: Vec<_> = asked.files.into_iter().map(look).collect();
+                    sizes.learn(&looks);
+                    looks
+                })
+                .await
+                .ok(),
+                _ => None,
+            };
+            let unknown = |file| (file, MasterLook::Unknown);
+            looks.unwrap_or_else(|| files.into_iter().map(unknown).collect())
+        })
     }
 }
 

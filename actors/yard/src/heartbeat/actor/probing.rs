@@ -20,10 +20,10 @@ const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 const GRACE: Duration = Duration::from_secs(1);
 
 /// Up to this part of their interval, and up to [`LONGEST_BATCH`], due probes of few hosts are collected.
-const BATCHED_PART: f64 = 0.1;
+const BATCHED_PART: f64 = 0.2;
 
 /// The longest time that due probes of few hosts are collected.
-const LONGEST_BATCH: Duration = Duration::from_millis(500);
+const LONGEST_BATCH: Duration = Duration::from_secs(1);
 
 impl HeartbeatSupervisor {
     /// Starts due probes, the most overdue first, within the limit. A host that does not answer occupies
