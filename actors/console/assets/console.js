@@ -62,9 +62,16 @@
       const words = one('[data-live-words]', live);
       if (words) setText(words, stale ? live.dataset.stale.replace('{age}', age(seconds)) : live.dataset.live);
     }
+    if (stale && !asked) sayIfSignedOut();
+  }
+  // A stream also ends with the session. Then no waiting helps.
+  let asked = false;
+  async function sayIfSignedOut() {
+    asked = true;
+    if ((await session())?.status === 401) showUnsent('session-over');
   }
   const cutNow = () => { if (cut === null && !document.hidden) cut = now(); };
-  const alive = () => { cut = null; };
+  const alive = () => { cut = null; asked = false; };
   document.addEventListener('htmx:sse:error', cutNow);
   // A filter replaces the stream: its end is no cut.
   document.addEventListener('htmx:sse:close', (event) => { if (event.detail.reason === 'ended') cutNow(); });
@@ -74,6 +81,38 @@
   document.addEventListener('htmx:sse:after:connection', alive);
   document.addEventListener('htmx:sse:after:message', alive);
   window.addEventListener('offline', cutNow);
+
+  // A form is sent only while the session lasts and the node answers: what was typed would be lost with the page.
+  const session = () => fetch('/console/session', { cache: 'no-store' }).catch(() => null);
+  let isSending = false;
+  function showUnsent(id, form, button) {
+    const notice = one('#' + id);
+    const place = form?.contains(button) ? button.closest('footer, .acts') : null;
+    if (place) place.before(notice);
+    else one('main').prepend(notice);
+    notice.hidden = false;
+    notice.scrollIntoView({ block: 'nearest' });
+  }
+  async function sendIfSignedIn(form, button) {
+    const answer = await session();
+    for (const notice of all('#session-over, #no-answer')) notice.hidden = true;
+    if (!answer) { showUnsent('no-answer', form, button); return; }
+    if (answer.status === 401) { showUnsent('session-over', form, button); return; }
+    if (answer.ok) {
+      // The person may have signed in again on another tab.
+      const token = await answer.text();
+      for (const field of all('input[name=csrf_token]')) field.value = token;
+    }
+    isSending = true;
+    form.requestSubmit(button);
+    isSending = false;
+  }
+  document.addEventListener('submit', (event) => {
+    const form = event.target;
+    if (isSending || event.defaultPrevented || form.getAttribute('method') !== 'post') return;
+    event.preventDefault();
+    sendIfSignedIn(form, event.submitter);
+  });
 
   // Copying. A page without TLS has no clipboard of its own, so a field of the page is copied there.
   function copyByField(text) {
@@ -145,6 +184,9 @@
     if (copy) copyText(copy.dataset.copy);
     if (event.target.closest('[data-dismiss]')) event.target.closest('[data-toast]')?.remove();
     if (event.target.closest('[data-keys]')) showKeys();
+    if (event.target.closest('[data-find]') && one('#palette')) { event.preventDefault(); openPalette(); }
+    const hit = event.target.closest('#found a, #recent a');
+    if (hit) keepRecent(hit);
     if (event.target.closest('[data-keys-switch]')) switchLetters();
     if (event.target.closest('[data-pick-none]')) {
       event.preventDefault();
@@ -175,6 +217,58 @@
     }
   }
 
+  // The palette: a field over a list of links. Arrows lead through the list, and Enter opens its first link. Before
+  // anything is typed, the list has the last five things that were opened.
+  const recent = () => JSON.parse(localStorage.getItem('recent') ?? '[]');
+  function keepRecent(link) {
+    const kept = { words: link.textContent, address: link.getAttribute('href') };
+    const others = recent().filter((one) => one.address !== kept.address);
+    localStorage.setItem('recent', JSON.stringify([kept, ...others].slice(0, 5)));
+  }
+  function showRecent() {
+    const list = one('#recent');
+    list.replaceChildren(...recent().map(({ words, address }) => {
+      const link = document.createElement('a');
+      link.setAttribute('href', address);
+      link.dir = 'auto';
+      link.textContent = words;
+      const line = document.createElement('li');
+      line.append(link);
+      return line;
+    }));
+    list.hidden = list.children.length === 0;
+  }
+  function openPalette() {
+    const palette = one('#palette');
+    if (!palette) { one('[data-palette-field]')?.focus(); return; }
+    showRecent();
+    if (!palette.open) palette.showModal();
+    const field = one('[data-palette-field]', palette);
+    field.select();
+    // The list also has the actions of this page.
+    if (!field.value) field.dispatchEvent(new Event('input', { bubbles: true }));
+  }
+  function inPalette(event) {
+    const field = one('#palette[open] [data-palette-field]') ?? one('main [data-palette-field]');
+    if (!field) return false;
+    const links = all('#found a[href], #recent:not([hidden]) a[href]');
+    const places = [field, ...links];
+    const at = places.indexOf(document.activeElement);
+    const by = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (at >= 0 && by) {
+      places[Math.min(Math.max(at + by, 0), places.length - 1)].focus();
+      return true;
+    }
+    const sought = field.value.trim();
+    const isAnswered = sought !== '' && one('#found').dataset.q === sought;
+    if (at !== 0 || event.key !== 'Enter' || !isAnswered || links.length === 0) return false;
+    links[0].click();
+    return true;
+  }
+  document.addEventListener('input', (event) => {
+    if (event.target.matches('#palette [data-palette-field]')) one('#recent').hidden = event.target.value !== '' || !recent().length;
+  });
+
   // Keys go by their place on the keyboard, so that a Korean layout has the same ones.
   const pages = {
     KeyY: '', KeyH: 'hosts', KeyF: 'files', KeyT: 'tasks', KeyP: 'plan', KeyM: 'map', KeyS: 'shares',
@@ -198,6 +292,21 @@
     one('a[href]', next ?? document.createElement('tr'))?.focus({ preventScroll: true });
   }
   const current = () => one('[data-rows] tbody tr.at') ?? document.activeElement?.closest('tr');
+  // With Shift, the rows since the last picked one are picked too.
+  let lastPicked = '';
+  function pick(withRows) {
+    const row = current();
+    const box = row && one('input[name=pick]', row);
+    if (!box) return;
+    const list = rows();
+    const [from, to] = [list.findIndex((other) => other.id === lastPicked), list.indexOf(row)];
+    if (withRows && from >= 0) {
+      const boxes = list.slice(Math.min(from, to), Math.max(from, to) + 1).map((other) => one('input[name=pick]', other));
+      for (const other of boxes) if (other) other.checked = true;
+      countPicked();
+    } else box.click();
+    lastPicked = row.id;
+  }
   function goOr(code) {
     if (Date.now() - going < 1500 && code in pages) {
       location.assign('/console' + (pages[code] ? '/' + pages[code] : ''));
@@ -207,17 +316,21 @@
     return false;
   }
   const actions = {
-    Slash: (event) => (event.shiftKey ? showKeys() : one('[data-filter]')?.focus()),
+    Slash: (event) => (event.shiftKey ? showKeys() : one('main [data-filter]')?.focus()),
     KeyG: () => { going = Date.now(); },
     KeyJ: () => step(1),
     KeyK: () => step(-1),
     KeyW: () => one('.why-b', current() ?? document)?.click(),
-    KeyX: () => one('input[name=pick]', current() ?? document.createElement('tr'))?.click(),
+    KeyX: (event) => pick(event.shiftKey),
+    Period: () => one('.act summary, .act button, .act a', current() ?? document.createElement('tr'))?.focus(),
     KeyY: () => { const line = one('[data-copy]'); if (line) copyText(line.dataset.copy); },
   };
   document.addEventListener('keydown', (event) => {
     const dialog = one('[data-dialog]');
     if (event.key === 'Tab' && dialog) keepWithin(event, dialog);
+    if (inPalette(event)) { event.preventDefault(); return; }
+    // The browser closes an open sheet by itself.
+    if (event.key === 'Escape' && one('dialog[open]')) return;
     if (event.key === 'Escape') {
       const menu = one('details.menu[open], details.more-pages[open]');
       if (menu) { menu.open = false; one('summary', menu).focus(); return; }
@@ -226,11 +339,11 @@
     }
     if (event.code === 'KeyK' && (event.ctrlKey || event.metaKey)) {
       event.preventDefault();
-      one('[data-find]')?.click();
+      openPalette();
       return;
     }
     const inField = event.target.matches('input:not([type=checkbox]), textarea, select, [contenteditable]');
-    if (inField || dialog || event.ctrlKey || event.metaKey || event.altKey || !letters()) return;
+    if (inField || dialog || one('dialog[open]') || event.ctrlKey || event.metaKey || event.altKey || !letters()) return;
     if (goOr(event.code)) { event.preventDefault(); return; }
     const action = actions[event.code];
     if (action) { event.preventDefault(); action(event); }
@@ -268,11 +381,21 @@
     bar.hidden = added === 0;
     one('a', bar).textContent = added === 0 ? '' : bar.dataset.newRows.replace('{n}', grouped(added));
   }
+  // The rows whose states changed flash once.
+  function markChanged(shown, fresh) {
+    const states = (row) => all('.st', row).map((state) => state.textContent).join();
+    const before = new Map(all('tbody tr[id]', shown).map((row) => [row.id, states(row)]));
+    for (const row of all('tbody tr[id]', fresh)) {
+      row.classList.toggle('changed', before.has(row.id) && before.get(row.id) !== states(row));
+    }
+  }
   document.addEventListener('htmx:before:swap', (event) => {
     if (event.target.id !== 'stream') return;
     for (const task of event.detail.tasks) {
       const shown = task.target;
-      if (shown?.id === 'rows' && isRead(shown)) holdNew(shown, task.fragment);
+      if (shown?.id !== 'rows') continue;
+      markChanged(shown, task.fragment);
+      if (isRead(shown)) holdNew(shown, task.fragment);
     }
   });
 
@@ -311,7 +434,8 @@
     showSwitch();
     all('[data-toast]').forEach(leaveLater);
     const dialog = one('[data-dialog]');
-    if (dialog) (one('[autofocus]', dialog) ?? one('button, a', dialog))?.focus();
+    // The browser itself goes to an element that asks for the focus.
+    if (dialog) { if (!one('[autofocus]', dialog)) one('button, a', dialog)?.focus(); }
     else if (one('[data-panel]')) one('[data-panel] [tabindex="-1"]')?.focus({ preventScroll: true });
     else focusOpener();
     setInterval(countAges, 1000);

@@ -54,15 +54,15 @@ assets! {
     /// Colours, letters and layout.
     STYLE = "console.css", "console.css", "text/css; charset=utf-8",
         "reelyard", "MIT OR Apache-2.0",
-        "740ed8541d0e1b350c2c3a38591ab379bcb39cf231d69e892b5dc91e9c859765";
+        "f773c75f1624c5baefa34a217f7dcc15db3e0a0e8e724b57492981dcefbc6762";
     /// Keys, ages, selection, copying and dialogs.
     SCRIPT = "console.js", "console.js", "text/javascript; charset=utf-8",
         "reelyard", "MIT OR Apache-2.0",
-        "9291993a3081bb3bcb40257cc0494d71507ed645391e833b4e183a648c3d482d";
+        "f6e3f8dbf0c43b3223a532d8fcfb82895f866de87b0628efe576b0211bc79413";
     /// Shapes of states, and icons.
     SPRITE = "sprite.svg", "sprite.svg", "image/svg+xml",
         "reelyard", "MIT OR Apache-2.0",
-        "4660e0b65a283878f10a6f8fab7a875bbd9d6050904a37bd22f977aee2a52035";
+        "6e65a0b36a510b29ff766d9bee2e8bea4aa3fe52e10092d0a29392cadd649698";
     /// Partial updates of a page.
     HTMX = "third_party/htmx.min.js", "htmx.js", "text/javascript; charset=utf-8",
         "htmx.org 4.0.1 dist/htmx.min.js", "0BSD",

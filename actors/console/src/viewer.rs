@@ -144,6 +144,8 @@ pub struct Viewer {
     pub csrf: String,
     /// Nonce of this answer, as its Content-Security-Policy has it.
     pub nonce: String,
+    /// Scheme and authority by which the browser calls the node, for lines of `curl`.
+    pub origin: String,
 }
 
 impl Viewer {
@@ -160,6 +162,7 @@ impl Viewer {
             now,
             csrf: String::new(),
             nonce: String::new(),
+            origin: String::new(),
         }
     }
 }

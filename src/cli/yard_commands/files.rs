@@ -34,6 +34,9 @@ pub struct FilesArgs {
     /// Only files whose names begin with this text.
     #[arg(long)]
     prefix: Option<String>,
+    /// Only files with this text in their names.
+    #[arg(long, value_name = "TEXT")]
+    contains: Option<String>,
     /// Only files in this state.
     #[arg(long, value_parser = enum_word::parser::<FileState>())]
     state: Option<FileState>,
@@ -122,9 +125,10 @@ struct FilesOutput {
 
 impl FilesArgs {
     /// The filter as a query of the API.
-    fn query(&self) -> [(&'static str, Option<String>); 4] {
+    fn query(&self) -> [(&'static str, Option<String>); 5] {
         [
             ("prefix", self.prefix.clone()),
+            ("contains", self.contains.clone()),
             ("state", self.state.map(enum_word::of)),
             ("host", self.host.map(|host| host.to_string())),
             ("hot", self.hot.then(|| "true".to_owned())),
@@ -135,7 +139,7 @@ impl FilesArgs {
     fn web_page(&self) -> String {
         let state = if self.hot { Some("hot".to_owned()) } else { self.state.map(enum_word::of) };
         let filters = [
-            ("q", self.prefix.clone()),
+            ("q", self.contains.clone().or_else(|| self.prefix.clone())),
             ("state", state),
             ("host", self.host.map(|host| host.to_string())),
         ];

@@ -10,6 +10,7 @@ use flate2::Compression;
 use reelyard_boxes::box_lease::BoxPhase;
 use reelyard_console::address::ROOT;
 use reelyard_console::frame::{self, FrameModel, LiveMark, PageParts};
+use reelyard_console::pages::find::{FindPageQuery, palette};
 use reelyard_core::host::HostAddr;
 use reelyard_replication::Leadership;
 use reelyard_yard::heartbeat::Health;
@@ -82,7 +83,9 @@ fn framed(
 ) -> HttpResponse {
     let kept = request.cookie(OUTCOME_COOKIE);
     let outcome = kept.as_ref().and_then(|kept| outcome_of(kept.value()));
-    let model = FrameModel { here: here.to_owned(), outcome, ..frame };
+    let path = here.split('?').next().unwrap_or_default();
+    let palette = (path != FindPageQuery::path()).then(|| palette(&visitor.viewer, path));
+    let model = FrameModel { here: here.to_owned(), outcome, palette, ..frame };
     let body = frame::page(parts, &model, &visitor.viewer);
     let policy = frame::security_policy(&visitor.viewer.nonce);
     let mut answer = html_answer(StatusCode::OK, &policy, body);
@@ -155,6 +158,7 @@ fn frame_model(state: &web::Data<NodeHttpState>) -> FrameModel {
         stream: None,
         here: String::new(),
         outcome: None,
+        palette: None,
     }
 }
 

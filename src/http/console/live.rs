@@ -2,7 +2,7 @@
 //!
 //! All viewers of the same page, language and rights share one rendering a second, so their number hardly matters.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -31,6 +31,13 @@ const INTERVAL: Duration = Duration::from_secs(1);
 
 /// The same for pages whose rows are searched among all files or links.
 const SLOW_INTERVAL: Duration = Duration::from_secs(3);
+
+/// Hexadecimal digits of a part in the id of a message: of its own id, and of its content.
+const PLACE_DIGITS: usize = 8;
+const HASH_DIGITS: usize = 16;
+
+/// Most parts in the id of a message. A page with more is sent whole after a cut.
+const MOST_IN_ID: usize = 64;
 
 /// Most renderings that are kept at a time. More only means that fewer viewers share one.
 const MOST_KEPT: usize = 256;
@@ -97,9 +104,41 @@ struct RenderingKey {
 
 /// A part that is ready to be sent.
 struct RenderedPart {
-    id: String,
+    /// Digest of its id.
+    place: u32,
+    /// Digest of its content.
     hash: u64,
     text: Bytes,
+}
+
+/// The parts that a viewer has. They are the id of a message. A browser that connects again sends it as
+/// `Last-Event-ID`, and gets only the parts that changed meanwhile.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct SentParts(BTreeMap<u32, u64>);
+
+impl SentParts {
+    /// The parts in an id. None of them if it cannot be read.
+    fn of_id(id: &str) -> Self {
+        let read = |part: &[u8]| {
+            let (place, hash) = std::str::from_utf8(part).ok()?.split_at_checked(PLACE_DIGITS)?;
+            Some((u32::from_str_radix(place, 16).ok()?, u64::from_str_radix(hash, 16).ok()?))
+        };
+        let parts = id.as_bytes().chunks(PLACE_DIGITS + HASH_DIGITS).map(read);
+        SentParts(parts.collect::<Option<_>>().unwrap_or_default())
+    }
+
+    /// The id; a header of a browser must be able to hold it.
+    fn id(&self) -> String {
+        if self.0.len() > MOST_IN_ID {
+            return "-".to_owned();
+        }
+        self.0.iter().map(|(place, hash)| format!("{place:08x}{hash:016x}")).collect()
+    }
+
+    /// Adds a part. Whether the viewer did not have it like this.
+    fn add(&mut self, part: &RenderedPart) -> bool {
+        self.0.insert(part.place, part.hash) != Some(part.hash)
+    }
 }
 
 /// The latest rendering of a page in one form.
@@ -182,10 +221,14 @@ fn live_parts(
 impl RenderedPart {
     fn of((id, part): LivePart) -> Self {
         let text = live_part(&id, &part).into_string();
-        let mut hasher = DefaultHasher::new();
-        text.hash(&mut hasher);
-        RenderedPart { id, hash: hasher.finish(), text: text.into() }
+        RenderedPart { place: digest(&id) as u32, hash: digest(&text), text: text.into() }
     }
+}
+
+fn digest(text: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    text.hash(&mut hasher);
+    hasher.finish()
 }
 
 /// `GET /console/live/{page}?{query of the page}`.
@@ -221,12 +264,17 @@ pub async fn follow(
         slot: renderings.slot(&key),
         viewer,
         key,
-        sent: HashMap::new(),
-        number: 0,
+        sent: last_event_id(&request),
         next_look: Instant::now(),
         keep_alive: Instant::now() + KEEP_ALIVE,
     };
     Ok(streamed(rights, ": the page is live\n\n", stream))
+}
+
+/// The parts that a browser has which connects again.
+fn last_event_id(request: &HttpRequest) -> SentParts {
+    let id = request.headers().get("Last-Event-ID").and_then(|id| id.to_str().ok());
+    id.map(SentParts::of_id).unwrap_or_default()
 }
 
 /// The parts of one page for one viewer.
@@ -235,9 +283,7 @@ struct LivePageStream {
     slot: Arc<RenderingSlot>,
     viewer: Viewer,
     key: RenderingKey,
-    /// The hash of each part as the viewer has it.
-    sent: HashMap<String, u64>,
-    number: u64,
+    sent: SentParts,
     next_look: Instant,
     stopping: watch::Receiver<bool>,
     keep_alive: Instant,
@@ -267,16 +313,14 @@ impl LivePageStream {
     fn message(&mut self, parts: &[RenderedPart]) -> Option<Bytes> {
         let mut data = Vec::new();
         for part in parts {
-            if self.sent.get(&part.id) != Some(&part.hash) {
-                self.sent.insert(part.id.clone(), part.hash);
+            if self.sent.add(part) {
                 data.extend_from_slice(&part.text);
             }
         }
         if data.is_empty() {
             return None;
         }
-        self.number += 1;
-        let mut text = format!("id: {}\n", self.number).into_bytes();
+        let mut text = format!("id: {}\n", self.sent.id()).into_bytes();
         // A line feed would end the data.
         for line in data.split(|byte| *byte == b'\n') {
             text.extend_from_slice(b"data: ");
@@ -300,6 +344,24 @@ mod tests {
             rights: ViewerRights::default(),
             zone: String::new(),
         }
+    }
+
+    #[test]
+    fn a_browser_that_connects_again_names_the_parts_that_it_has() {
+        let part = |id: &str, text: &str| RenderedPart::of((id.to_owned(), maud::html! { (text) }));
+        let mut sent = SentParts::default();
+        assert!(sent.add(&part("rows", "a")) && sent.add(&part("side", "b")));
+        let mut resumed = SentParts::of_id(&sent.id());
+        assert_eq!(resumed, sent);
+        assert!(!resumed.add(&part("rows", "a")) && resumed.add(&part("side", "c")));
+        assert!(resumed.add(&part("side", "b")), "a part that changes back is sent");
+        for bad in ["", "-", "7", "zz", "\u{e9}\u{e9}\u{e9}\u{e9}\u{e9}\u{e9}\u{e9}\u{e9}\u{e9}"] {
+            assert_eq!(SentParts::of_id(bad), SentParts::default(), "{bad}");
+        }
+        for number in 0..=MOST_IN_ID {
+            sent.add(&part(&number.to_string(), ""));
+        }
+        assert_eq!(sent.id(), "-", "too long for a header");
     }
 
     #[test]

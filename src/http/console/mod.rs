@@ -12,6 +12,7 @@ mod pages;
 mod posted_form;
 mod preferences;
 mod refusal;
+mod session;
 mod visitor;
 
 use actix_web::http::header::LOCATION;
@@ -37,6 +38,7 @@ pub fn routes(config: &mut web::ServiceConfig, renderings: web::Data<LiveRenderi
         .service(web::resource("/console/assets/{hash}/{name}").route(read().to(assets::show)))
         .service(web::resource("/console/preferences").route(web::post().to(preferences::keep)))
         .service(web::resource("/console/live/{page}").route(web::get().to(live::follow)))
+        .service(web::resource("/console/session").route(read().to(session::show)))
         .service(web::resource("/console/hosts").route(read().to(pages::storage::hosts::show)))
         .service(
             web::resource("/console/hosts/{host}").route(read().to(pages::storage::host::show)),

@@ -27,19 +27,26 @@ use crate::http::problem::ProblemResponse;
 pub enum ConsoleRefusal {
     /// The visitor must log in, and then comes back to this address.
     LogIn(String),
+    /// The same for the script of a page, which cannot follow a redirection to another page.
+    LogInByScript(String),
     /// Another problem.
     Problem(ProblemResponse),
 }
 
 impl ConsoleRefusal {
-    /// The refusal of a visitor whose session is missing or has ended.
+    /// The refusal of a visitor whose session is missing or has ended. A form does not lead to the login: its page
+    /// says that nothing was done.
     pub fn of_caller(refused: ProblemResponse, request: &HttpRequest) -> Self {
-        if refused.status_code() != StatusCode::UNAUTHORIZED {
+        let is_stream = request.path().starts_with("/console/live/");
+        let is_page = request.method().is_safe() && !is_stream;
+        if refused.status_code() != StatusCode::UNAUTHORIZED || !is_page {
             return ConsoleRefusal::Problem(refused);
         }
-        let path = request.uri().path_and_query().map_or(ROOT, |path| path.as_str());
-        let is_page = request.method().is_safe();
-        ConsoleRefusal::LogIn(if is_page { path.to_owned() } else { ROOT.to_owned() })
+        let path = request.uri().path_and_query().map_or(ROOT, |path| path.as_str()).to_owned();
+        match request.headers().contains_key("HX-Request") {
+            true => ConsoleRefusal::LogInByScript(path),
+            false => ConsoleRefusal::LogIn(path),
+        }
     }
 }
 
@@ -52,7 +59,9 @@ impl From<ProblemResponse> for ConsoleRefusal {
 impl fmt::Display for ConsoleRefusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            ConsoleRefusal::LogIn(_) => f.write_str("a session is needed"),
+            ConsoleRefusal::LogIn(_) | ConsoleRefusal::LogInByScript(_) => {
+                f.write_str("a session is needed")
+            }
             ConsoleRefusal::Problem(refused) => refused.fmt(f),
         }
     }
@@ -62,6 +71,7 @@ impl ResponseError for ConsoleRefusal {
     fn status_code(&self) -> StatusCode {
         match self {
             ConsoleRefusal::LogIn(_) => StatusCode::SEE_OTHER,
+            ConsoleRefusal::LogInByScript(_) => StatusCode::UNAUTHORIZED,
             ConsoleRefusal::Problem(refused) => refused.status_code(),
         }
     }
@@ -69,18 +79,21 @@ impl ResponseError for ConsoleRefusal {
     fn error_response(&self) -> HttpResponse {
         match self {
             ConsoleRefusal::LogIn(next) => {
-                let mut answer = HttpResponse::SeeOther();
-                answer.insert_header((LOCATION, format!("/login?next={}", encoded(next))));
-                let mut answer = answer.finish();
-                // For the audit: a form without a session is refused.
-                answer.extensions_mut().insert(ProblemKind::Unauthorized);
-                answer
+                HttpResponse::SeeOther().insert_header((LOCATION, login(next))).finish()
+            }
+            ConsoleRefusal::LogInByScript(next) => {
+                HttpResponse::Unauthorized().insert_header(("HX-Redirect", login(next))).finish()
             }
             ConsoleRefusal::Problem(refused) => {
                 problem_page(refused, Language::default(), Theme::default())
             }
         }
     }
+}
+
+/// The address of the login that leads to this address.
+fn login(next: &str) -> String {
+    format!("/login?next={}", encoded(next))
 }
 
 /// A refusal as a page, for visitors without a frame.
@@ -118,7 +131,7 @@ pub async fn in_language(
         let of_page = error.as_error::<ConsoleRefusal>();
         match of_page {
             Some(ConsoleRefusal::Problem(refused)) => Some(refused.clone()),
-            Some(ConsoleRefusal::LogIn(_)) => None,
+            Some(ConsoleRefusal::LogIn(_) | ConsoleRefusal::LogInByScript(_)) => None,
             None => error.as_error::<ProblemResponse>().cloned(),
         }
     });

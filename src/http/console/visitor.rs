@@ -75,17 +75,16 @@ impl Visitor {
         access::require(&caller.0, needed)?;
         request.extensions_mut().insert(credential.clone());
         request.extensions_mut().insert(CheckedScope(needed.clone()));
-        let csrf = match credential {
-            RequestCredential::Session(secret) => secret.csrf_token(),
-            // A token in a header is not sent by a page of another site.
-            RequestCredential::Legacy(_) | RequestCredential::Token(_) => String::new(),
-        };
+        let csrf = csrf_token(credential);
         let random = draw().map_err(|error| {
             let detail = format!("the system has no random bytes for a page: {error}");
             ProblemResponse::new(ProblemKind::Unreadable, detail)
         })?;
         let cookie = |name| request.cookie(name).map(|cookie| cookie.value().to_owned());
         let BrowserChoices { language, theme } = choices_of(request);
+        let called = request.connection_info();
+        let origin = format!("{}://{}", called.scheme(), called.host());
+        drop(called);
         let is_compact = cookie(DENSITY_COOKIE).is_some_and(|word| word == "compact");
         let viewer = Viewer {
             user: caller.name(),
@@ -98,8 +97,17 @@ impl Visitor {
             now: Moment(state.clock.now().0),
             csrf,
             nonce: STANDARD.encode(&random[..18]),
+            origin,
         };
         Ok(Visitor { caller, viewer })
+    }
+}
+
+/// The token against forged forms. A credential in a header has none: no page of another site sends it.
+pub fn csrf_token(credential: &RequestCredential) -> String {
+    match credential {
+        RequestCredential::Session(secret) => secret.csrf_token(),
+        RequestCredential::Legacy(_) | RequestCredential::Token(_) => String::new(),
     }
 }
 

@@ -3,6 +3,8 @@
 use maud::{Markup, html};
 use unicode_segmentation::UnicodeSegmentation;
 
+use crate::text::{Language, node_words};
+
 /// Names of at most this many grapheme clusters are shown in one piece.
 const LONGEST_WHOLE: usize = 24;
 
@@ -30,6 +32,11 @@ pub fn visible_text(text: &str) -> String {
         });
     }
     visible
+}
+
+/// A sentence of the actors and workers in this language, without invisible characters.
+pub fn node_text(language: Language, english: &str) -> String {
+    visible_text(&node_words(language, english))
 }
 
 /// Head and tail of a name. The tail is empty if the name is short.

@@ -55,7 +55,7 @@ impl NavPage {
             NavPage::Boxes => (frame::BOXES, Glyph::NavBoxes, "/boxes"),
             NavPage::History => (frame::HISTORY, Glyph::NavHistory, "/history"),
             NavPage::Audit => (frame::AUDIT, Glyph::Key, "/audit"),
-            NavPage::Cluster => (frame::CLUSTER, Glyph::Dots, "/cluster"),
+            NavPage::Cluster => (frame::CLUSTER, Glyph::NavCluster, "/cluster"),
             NavPage::Settings => (frame::SETTINGS, Glyph::NavSettings, "/settings"),
             NavPage::Access => (frame::ACCESS, Glyph::User, "/access"),
             NavPage::Guide => (frame::GUIDE, Glyph::Help, "/guide"),

@@ -4,12 +4,13 @@ use maud::{DOCTYPE, Markup, html};
 
 use super::navigation::{NavCounts, NavPage, side_bar, tabs};
 use super::top_bar::{LiveMark, top_bar};
+use crate::address::ROOT;
 use crate::assets::{CHARTS, CHARTS_STYLE, HTMX, HTMX_EVENTS, HTMX_POLICY, SCRIPT, STYLE};
-use crate::format::visible_text;
+use crate::format::node_text;
 use crate::parts::act::act_form;
 use crate::parts::mark::Tone;
 use crate::parts::notice::{ActionOutcome, notice, outcome};
-use crate::text::{frame, yard};
+use crate::text::{Text, frame, refusals, yard};
 use crate::viewer::{Density, Viewer};
 
 /// Facts about the node and the page that the frame shows.
@@ -41,6 +42,8 @@ pub struct FrameModel {
     pub here: String,
     /// Outcome of the action before.
     pub outcome: Option<ActionOutcome>,
+    /// The palette over the page. The page Find has its own field.
+    pub palette: Option<Markup>,
 }
 
 /// A rendered page, before its frame.
@@ -101,7 +104,12 @@ pub fn page(parts: &PageParts, model: &FrameModel, viewer: &Viewer) -> Markup {
                 (act_form(viewer, &model.here))
                 @if let Some(stream) = &model.stream { (stream_element(viewer, stream)) }
                 div #announce .vh role="status" aria-live="polite" data-copied=(frame::COPIED.of(language)) {}
+                (unsent(viewer, "session-over", refusals::SIGNED_OUT, refusals::STILL_TYPED, html! {
+                    a.btn.sm.go href=(ROOT) target="_blank" { (refusals::SIGN_IN.of(language)) }
+                }))
+                (unsent(viewer, "no-answer", refusals::NO_ANSWER, refusals::NO_ANSWER_NEXT, html! {}))
                 (keys_dialog(viewer))
+                @if let Some(palette) = &model.palette { (palette) }
             }
         }
     }
@@ -110,8 +118,15 @@ pub fn page(parts: &PageParts, model: &FrameModel, viewer: &Viewer) -> Markup {
 /// The node starts, is full, or does not lead: every page says so, because its rows may be incomplete.
 fn not_ready(viewer: &Viewer, reasons: &[String]) -> Markup {
     let title = yard::NOT_READY_TITLE.of(viewer.language);
-    let reasons = html! { p lang="en" { (visible_text(&reasons.join("; "))) } };
+    let reasons = html! { @for reason in reasons { p { (node_text(viewer.language, reason)) } } };
     html! { div.mb { (notice(Tone::Warn, title, reasons, html! {})) } }
+}
+
+/// Why a form was not sent. The script shows it beside the button.
+fn unsent(viewer: &Viewer, id: &str, title: Text, next: Text, action: Markup) -> Markup {
+    let language = viewer.language;
+    let next = html! { p { (next.of(language)) } };
+    html! { div #(id) .mb hidden { (notice(Tone::Bad, title.of(language), next, action)) } }
 }
 
 fn head(parts: &PageParts, model: &FrameModel, viewer: &Viewer) -> Markup {
@@ -166,7 +181,8 @@ fn keys_dialog(viewer: &Viewer) -> Markup {
         ("j k", frame::KEY_ROWS),
         ("Enter", frame::KEY_OPEN),
         ("w", frame::KEY_WHY),
-        ("x", frame::KEY_PICK),
+        ("x, Shift x", frame::KEY_PICK),
+        (".", frame::KEY_ACTIONS),
         ("y", frame::KEY_COPY),
         ("Esc", frame::KEY_CLOSE),
         ("?", frame::KEYS),

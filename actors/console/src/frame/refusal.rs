@@ -4,7 +4,7 @@ use maud::{DOCTYPE, Markup, html};
 
 use crate::address::ROOT;
 use crate::assets::STYLE;
-use crate::format::visible_text;
+use crate::format::node_text;
 use crate::text::{Language, Text, refusals};
 use crate::viewer::Theme;
 
@@ -30,7 +30,8 @@ pub struct RefusalPage {
 /// Title and next step of a status.
 const fn words(status: u16) -> (Text, Text) {
     match status {
-        401 | 403 => (refusals::FORBIDDEN, refusals::FORBIDDEN_NEXT),
+        401 => (refusals::SIGNED_OUT, refusals::SIGNED_OUT_NEXT),
+        403 => (refusals::FORBIDDEN, refusals::FORBIDDEN_NEXT),
         404 | 410 => (refusals::NOT_FOUND, refusals::NOT_FOUND_NEXT),
         409 | 412 => (refusals::CONFLICT, refusals::CONFLICT_NEXT),
         429 => (refusals::TOO_MANY, refusals::TOO_MANY_NEXT),
@@ -65,9 +66,12 @@ pub fn refusal_page(refusal: &RefusalPage) -> Markup {
                             h1 { (title.of(language)) }
                             p role="alert" { (next.of(language)) }
                             @if !refusal.detail.is_empty() {
-                                p.soft { (refusals::DETAIL.of(language)) ": " bdi lang="en" { (visible_text(&refusal.detail)) } }
+                                p.soft { (refusals::DETAIL.of(language)) ": " bdi { (node_text(language, &refusal.detail)) } }
                             }
-                            div.acts.mt { a.btn.go href=(ROOT) { (refusals::TO_YARD.of(language)) } }
+                            div.acts.mt {
+                                @if refusal.status == 401 { a.btn.go href="/login" { (refusals::SIGN_IN.of(language)) } }
+                                @else { a.btn.go href=(ROOT) { (refusals::TO_YARD.of(language)) } }
+                            }
                         }
                     }
                 }
@@ -84,7 +88,7 @@ mod tests {
     fn each_status_has_its_words_in_both_languages() {
         for language in Language::ALL {
             let mut titles = Vec::new();
-            for status in [400, 403, 404, 409, 429, 503] {
+            for status in [400, 401, 403, 404, 409, 429, 503] {
                 let detail = "no host is named <b>".to_owned();
                 let theme = Theme::Dark;
                 let page = refusal_page(&RefusalPage {
@@ -101,7 +105,7 @@ mod tests {
                 assert!(page.contains("data-theme=\"dark\"") && page.contains("named &lt;b&gt;"));
             }
             titles.dedup();
-            assert_eq!(titles.len(), 6, "{titles:?}");
+            assert_eq!(titles.len(), 7, "{titles:?}");
         }
     }
 }

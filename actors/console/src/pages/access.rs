@@ -172,7 +172,13 @@ fn users(viewer: &Viewer, model: &AccessPageModel) -> Markup {
     let language = viewer.language;
     let head = list(viewer, "access-users", access::USERS, &model.users_page);
     if model.users.is_empty() {
-        return flush_panel(&head, empty(access::NO_ENTRIES.of(language), "", html! {}));
+        let new_user = html! {
+            @if viewer.rights.admin { a.btn.sm.go href=(ask("new-user", "")) { (access::NEW_USER.of(language)) } }
+        };
+        return flush_panel(
+            &head,
+            empty(access::NO_USERS.of(language), access::NO_USERS_BODY.of(language), new_user),
+        );
     }
     let body = html! {
         table.cards {
@@ -216,7 +222,10 @@ fn tokens(viewer: &Viewer, model: &AccessPageModel) -> Markup {
     let language = viewer.language;
     let head = list(viewer, "access-tokens", access::TOKENS, &model.tokens_page);
     if model.tokens.is_empty() {
-        return flush_panel(&head, empty(access::NO_ENTRIES.of(language), "", html! {}));
+        return flush_panel(
+            &head,
+            empty(access::NO_TOKENS.of(language), access::NO_TOKENS_BODY.of(language), html! {}),
+        );
     }
     let body = html! {
         table.cards {
@@ -247,7 +256,7 @@ fn sessions(viewer: &Viewer, model: &AccessPageModel) -> Markup {
     let language = viewer.language;
     let head = list(viewer, "access-sessions", access::SESSIONS, &model.sessions_page);
     if model.sessions.is_empty() {
-        return flush_panel(&head, empty(access::NO_ENTRIES.of(language), "", html! {}));
+        return flush_panel(&head, empty(access::NO_SESSIONS.of(language), "", html! {}));
     }
     let body = html! {
         table.cards {

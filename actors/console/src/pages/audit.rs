@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use crate::address::{QueryWord, ROOT, page_query};
 use crate::format::{count, time_tag, visible_text};
-use crate::parts::filter::{FilterBar, FilterChoice, ROWS, filter_bar};
+use crate::parts::filter::{FilterBar, FilterChoice, ROWS, filter_bar_with};
 use crate::parts::icon::{Glyph, icon};
 use crate::parts::mark::{StateMark, Tone, state};
 use crate::parts::notice::{empty, notice};
@@ -38,9 +38,9 @@ page_query! {
         action: String,
         /// Only actions that were carried out, or only refused ones.
         outcome: Option<AuditOutcomeFilter>,
-        /// Begin, as RFC 3339.
+        /// Begin in the zone of the viewer, such as 2026-11-23T09:00.
         from: String,
-        /// End, as RFC 3339.
+        /// End in the same form.
         to: String,
         /// Cursor of the page of rows.
         after: String,
@@ -88,19 +88,14 @@ pub fn render(query: &AuditPageQuery, model: &AuditPageModel, viewer: &Viewer) -
         Some(rows) => access::AUDIT_SENTENCE.fill(language, &[("n", &count(rows))]),
         None => access::AUDIT_SENTENCE_PART.of(language).to_owned(),
     };
-    let pairs = query.pairs().print();
     html! {
-        (page_head(frame::AUDIT.of(language), &sentence, html! {}))
+        (page_head(frame::AUDIT.of(language), &sentence, export(viewer, query)))
         (chain(viewer, model))
-        (filter_bar(viewer, &filters(viewer, query)))
-        form.filters method="post" action={ (ROOT) "/audit/export?" (pairs) } {
-            input type="hidden" name="csrf_token" value=(viewer.csrf);
-            div.search { input type="text" name="reason" required maxlength="200" aria-label=(common::REASON_OPTIONAL.of(language)) placeholder=(common::REASON_OPTIONAL.of(language)); }
-            button.btn type="submit" { (icon(Glyph::Download)) (access::EXPORT_JSON.of(language)) }
-        }
+        (filter_bar_with(viewer, &filters(viewer, query), further_fields(viewer, query)))
         div #(ROWS) .tablebox.sticky data-rows {
             @if model.rows.is_empty() {
-                (empty(access::AUDIT_EMPTY.of(language), "", html! {}))
+                @let all = html! { a.btn.sm href=(AuditPageQuery::path()) { (common::CLEAR_FILTER.of(language)) } };
+                (empty(access::AUDIT_EMPTY.of(language), "", all))
                 // A page reads a part of the log only, so later rows can match.
                 @if model.page.next.is_some() { (table_foot(viewer, &model.page)) }
             } @else {
@@ -119,6 +114,36 @@ pub fn render(query: &AuditPageQuery, model: &AuditPageModel, viewer: &Viewer) -
                 }
                 (table_foot(viewer, &model.page))
             }
+        }
+    }
+}
+
+/// The form of an export with the filter of the page. It needs a reason.
+fn export(viewer: &Viewer, query: &AuditPageQuery) -> Markup {
+    let reason = access::EXPORT_REASON.of(viewer.language);
+    html! {
+        form.acts method="post" action={ (ROOT) "/audit/export?" (query.pairs().print()) } {
+            input type="hidden" name="csrf_token" value=(viewer.csrf);
+            div.search.plain { input type="text" name="reason" required maxlength="200" aria-label=(reason) placeholder=(reason); }
+            button.btn type="submit" { (icon(Glyph::Download)) (access::EXPORT_JSON.of(viewer.language)) }
+        }
+    }
+}
+
+/// The fields for account, action and time.
+fn further_fields(viewer: &Viewer, query: &AuditPageQuery) -> Markup {
+    let fields = [
+        ("actor", &query.actor, access::AUDIT_ACTOR),
+        ("action", &query.action, access::AUDIT_ACTION),
+    ];
+    let times = [("from", &query.from, access::AUDIT_FROM), ("to", &query.to, access::AUDIT_TO)];
+    html! {
+        @for (name, value, label) in fields {
+            @let label = label.of(viewer.language);
+            div.search.plain { input type="text" name=(name) value=(value) aria-label=(label) placeholder=(label) maxlength="100" autocomplete="off" spellcheck="false"; }
+        }
+        @for (name, value, label) in times {
+            label.time { span { (label.of(viewer.language)) } input type="datetime-local" name=(name) value=(value); }
         }
     }
 }
@@ -156,7 +181,10 @@ fn filters(viewer: &Viewer, query: &AuditPageQuery) -> FilterBar {
         path: AuditPageQuery::path(),
         field: Some(access::AUDIT_FIELD),
         text: query.q.clone(),
-        others: AuditPageQuery { q: String::new(), ..base }.pairs().pairs().to_vec(),
+        others: AuditPageQuery { outcome: base.outcome, ..AuditPageQuery::default() }
+            .pairs()
+            .pairs()
+            .to_vec(),
         states_label: access::OUTCOME,
         states,
         menus: Vec::new(),

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use crate::address::page_query;
-use crate::format::{bytes, count, percent, visible_text};
+use crate::format::{bytes, count, node_text, percent, visible_text};
 use crate::frame::NavPage;
 use crate::parts::act::command;
 use crate::parts::dialog::{AskDialog, ask_dialog};
@@ -107,7 +107,7 @@ pub struct ClusterPageModel {
 /// The content of the page.
 pub fn render(model: &ClusterPageModel, viewer: &Viewer) -> Markup {
     let language = viewer.language;
-    let lines = |lines: &[String]| html! { @for line in lines { p { bdi lang="en" { (visible_text(line)) } } } };
+    let lines = |lines: &[String]| html! { @for line in lines { p { bdi { (node_text(language, line)) } } } };
     let warn = |tone: Tone, title: Text, body: Markup| {
         html! {
             div.mb { (notice(tone, title.of(language), body, html! {})) }

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use crate::address::page_query;
-use crate::format::visible_text;
+use crate::format::{count, visible_text};
 use crate::parts::icon::{Glyph, icon};
 use crate::parts::notice::empty;
 use crate::parts::panel::page_head;
@@ -15,6 +15,8 @@ page_query! {
     FindPageQuery at "/find" {
         /// The text.
         q: String,
+        /// The path of the page over which the palette is open.
+        here: String,
     }
 }
 
@@ -80,24 +82,61 @@ pub struct FindPageModel {
 
 /// The content of the page.
 pub fn render(query: &FindPageQuery, model: &FindPageModel, viewer: &Viewer) -> Markup {
-    let language = viewer.language;
-    let label = frame::FIND.of(language);
     html! {
-        (page_head(frame::FIND_SHORT.of(language), "", html! {}))
+        (page_head(frame::FIND_SHORT.of(viewer.language), "", html! {}))
         form.filters role="search" method="get" action=(FindPageQuery::path())
-            hx-get=(FindPageQuery::path()) hx-trigger="input delay:150ms, submit" hx-target="#rows" hx-select="#rows"
+            hx-get=(FindPageQuery::path()) hx-trigger="input delay:150ms, submit" hx-target="#found" hx-select="#found"
             hx-swap="outerMorph" hx-push-url="true" hx-nonce=(viewer.nonce) {
-            div.search.wide-search {
-                (icon(Glyph::Search))
-                input type="search" name="q" value=(query.q) aria-label=(label) placeholder=(label)
-                    autocomplete="off" spellcheck="false" maxlength="255" autofocus data-filter;
+            (field(viewer, &query.q))
+        }
+        (found(query, model, viewer))
+    }
+}
+
+/// The same over any other page. `here` is the path of that page, whose actions are found too.
+pub fn palette(viewer: &Viewer, here: &str) -> Markup {
+    let language = viewer.language;
+    let empty = FindPageQuery::default();
+    html! {
+        dialog #palette .dialog aria-label=(frame::FIND_SHORT.of(language)) {
+            form role="search" method="get" action=(FindPageQuery::path())
+                hx-get=(FindPageQuery::path()) hx-trigger="input delay:150ms, submit" hx-target="#found"
+                hx-select="#found" hx-swap="outerMorph" hx-nonce=(viewer.nonce) {
+                input type="hidden" name="here" value=(here);
+                (field(viewer, ""))
+            }
+            div.found {
+                ul #recent .list hidden aria-label=(find::RECENT.of(language)) {}
+                (found(&empty, &FindPageModel::default(), viewer))
             }
         }
-        div #rows .tablebox {
+    }
+}
+
+fn field(viewer: &Viewer, text: &str) -> Markup {
+    let label = frame::FIND.of(viewer.language);
+    html! {
+        div.search.wide-search {
+            (icon(Glyph::Search))
+            input type="search" name="q" value=(text) aria-label=(label) placeholder=(label) aria-controls="found"
+                autocomplete="off" spellcheck="false" maxlength="255" autofocus data-filter data-palette-field;
+        }
+    }
+}
+
+/// The hits. The script compares the text that they are for with the field.
+fn found(query: &FindPageQuery, model: &FindPageModel, viewer: &Viewer) -> Markup {
+    let language = viewer.language;
+    let hits = model.hits.len() as u64;
+    html! {
+        div #found .tablebox data-q=(query.q.trim()) {
+            p.vh role="status" {
+                @if !query.q.is_empty() { (find::FOUND.fill(language, &[("n", &count(hits))])) }
+            }
             @if model.hits.is_empty() {
                 @let title = find::NOTHING.fill(language, &[("text", &visible_text(&query.q))]);
                 @if query.q.is_empty() { (empty(find::TYPE.of(language), "", html! {})) }
-                @else { (empty(&title, "", html! { a.btn.sm href=(FindPageQuery::path()) { (common::CLEAR_FILTER.of(language)) } })) }
+                @else { (empty(&title, find::NOTHING_BODY.of(language), html! { a.btn.sm href=(FindPageQuery::path()) { (common::CLEAR_FILTER.of(language)) } })) }
             }
             @for kind in FindKind::ALL {
                 @let hits: Vec<&FindHit> = model.hits.iter().filter(|hit| hit.kind == kind).collect();
@@ -129,7 +168,7 @@ mod tests {
 
     #[test]
     fn an_address_gives_back_its_state() {
-        let query = FindPageQuery { q: "2.31 & 봄".into() };
+        let query = FindPageQuery { q: "2.31 & 봄".into(), here: "/console/plan".into() };
         assert_eq!(FindPageQuery::parse(query.address().split_once('?').unwrap().1), query);
     }
 }

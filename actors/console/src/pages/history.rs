@@ -3,12 +3,14 @@
 use maud::{Markup, html};
 
 use crate::address::{QueryWord, ROOT, encoded, page_query};
-use crate::format::{bytes, count, file_name, host_short, time_tag, visible_text};
+use crate::format::{
+    bytes, count, counted, file_name, host_short, node_text, time_tag, visible_text,
+};
 use crate::pages::yard::{RecentLine, RecentStep, flow};
-use crate::parts::filter::{FilterBar, FilterChoice, ROWS, filter_bar, filter_token};
+use crate::parts::filter::{FilterBar, FilterChoice, ROWS, filter_bar, host_menu};
 use crate::parts::icon::{Glyph, icon};
 use crate::parts::mark::{StateMark, Tone, state};
-use crate::parts::notice::empty;
+use crate::parts::notice::{empty, empty_by_filter};
 use crate::parts::panel::page_head;
 use crate::parts::table::{RowPage, table_foot, why_link};
 use crate::text::{Text, access, common, frame, states};
@@ -71,12 +73,15 @@ pub struct HistoryPageModel {
     pub rows: Vec<HistoryRow>,
     /// Position of the page.
     pub page: RowPage,
+    /// Hosts of the menu.
+    pub hosts: Vec<String>,
 }
 
 /// The content of the page.
 pub fn render(query: &HistoryPageQuery, model: &HistoryPageModel, viewer: &Viewer) -> Markup {
     let language = viewer.language;
     let sentence = access::HISTORY_SENTENCE.fill(language, &[("n", &count(model.kept))]);
+    let kept = counted(language, common::ENTRIES, model.kept);
     let pairs = query.pairs().print();
     let export = |format: &str| format!("{ROOT}/history/export?format={format}&{pairs}");
     let actions = html! {
@@ -85,13 +90,13 @@ pub fn render(query: &HistoryPageQuery, model: &HistoryPageModel, viewer: &Viewe
     };
     html! {
         (page_head(frame::HISTORY.of(language), &sentence, actions))
-        (filter_bar(viewer, &filters(viewer, query)))
-        @if !query.host.is_empty() {
-            @let without = HistoryPageQuery { host: String::new(), ..query.clone() }.address();
-            div.filters { (filter_token(viewer, &query.host, &without)) }
-        }
+        (filter_bar(viewer, &filters(viewer, query, model)))
         div #(ROWS) .tablebox.sticky data-rows {
-            @if model.rows.is_empty() { (empty(access::HISTORY_EMPTY.of(language), "", html! {})) }
+            @if model.rows.is_empty() && HistoryPageQuery::default() == *query {
+                (empty(access::HISTORY_EMPTY.of(language), access::HISTORY_EMPTY_BODY.of(language), html! {}))
+            } @else if model.rows.is_empty() {
+                (empty_by_filter(language, access::HISTORY_NONE.of(language), &kept, HistoryPageQuery::path()))
+            }
             @else {
                 table.cards.dense {
                     caption.vh { (access::HISTORY_CAPTION.of(language)) }
@@ -113,7 +118,7 @@ pub fn render(query: &HistoryPageQuery, model: &HistoryPageModel, viewer: &Viewe
     }
 }
 
-fn filters(viewer: &Viewer, query: &HistoryPageQuery) -> FilterBar {
+fn filters(viewer: &Viewer, query: &HistoryPageQuery, model: &HistoryPageModel) -> FilterBar {
     let base = HistoryPageQuery { after: String::new(), ..query.clone() };
     let choices: [(Option<HistoryStepFilter>, Text); 4] = [
         (None, access::STEP_ALL),
@@ -130,14 +135,17 @@ fn filters(viewer: &Viewer, query: &HistoryPageQuery) -> FilterBar {
             is_current: query.step == step,
         });
     }
+    let with_host =
+        |host: &str| HistoryPageQuery { host: host.to_owned(), ..base.clone() }.address();
+    let hosts = host_menu(viewer, access::HISTORY_HOST, &model.hosts, &query.host, &with_host);
     FilterBar {
         path: HistoryPageQuery::path(),
         field: Some(access::HISTORY_FIELD),
         text: query.q.clone(),
-        others: HistoryPageQuery { q: String::new(), ..base }.pairs().pairs().to_vec(),
+        others: HistoryPageQuery { q: String::new(), ..base.clone() }.pairs().pairs().to_vec(),
         states_label: access::STEP,
         states,
-        menus: Vec::new(),
+        menus: vec![hosts],
         status: common::NEWEST_FIRST.of(viewer.language).to_owned(),
     }
 }
@@ -166,7 +174,7 @@ pub fn history_row(viewer: &Viewer, row: &HistoryRow) -> Markup {
             }
             td.num.nw.p1 data-l=(common::SIZE.of(language)) { (row.size.map_or_else(|| "–".to_owned(), bytes)) }
             td.p1 data-l=(common::BY.of(language)) { bdi { (visible_text(&row.asked_by)) } }
-            td.soft.p2.wide data-l=(access::WHY.of(language)) { @if row.reason.is_empty() { "–" } @else { (visible_text(&row.reason)) } }
+            td.soft.p2.wide data-l=(access::WHY.of(language)) { @if row.reason.is_empty() { "–" } @else { (node_text(language, &row.reason)) } }
             td.act { (why_link(viewer, &why, &line.name, false)) }
         }
     }

@@ -284,7 +284,7 @@ fn filters(viewer: &Viewer, query: &SettingsPageQuery, model: &SettingsPageModel
 fn settings_table(viewer: &Viewer, model: &SettingsPageModel) -> Markup {
     let language = viewer.language;
     html! {
-        table.cards {
+        table.cards.set {
             thead { tr {
                 th scope="col" { (access::SETTING.of(language)) }
                 th scope="col" { (access::IN_FORCE.of(language)) }

@@ -3,6 +3,7 @@
 use maud::{Markup, html};
 
 use super::icon::{Glyph, icon};
+use crate::address::QueryPairs;
 use crate::format::visible_text;
 use crate::text::{Language, common};
 use crate::viewer::Viewer;
@@ -81,7 +82,7 @@ pub fn shell_quoted(text: &str) -> String {
 pub struct CommandLines {
     /// The arguments after `reelyard`, each unquoted.
     pub reelyard: Vec<String>,
-    /// Method and path below `$API`, and a JSON body.
+    /// The same call of the API.
     pub curl: Option<CurlCall>,
 }
 
@@ -99,38 +100,70 @@ impl CommandLines {
     }
 }
 
+/// The lines that show the rows of a list. Each filter is an option of the command and a parameter of the call.
+pub fn list_lines(list: &str, filters: &[(&str, String)]) -> CommandLines {
+    let (mut words, mut pairs) = (vec![list.to_owned()], QueryPairs::default());
+    for (name, value) in filters {
+        words.push(format!("--{name}={value}"));
+        pairs.add(name, value.clone());
+    }
+    let mark = if filters.is_empty() { "" } else { "?" };
+    let path = format!("/{list}{mark}{}", pairs.print());
+    let curl = Some(CurlCall { method: "GET".to_owned(), path, body: String::new() });
+    CommandLines { reelyard: words, curl }
+}
+
+/// A menu with the lines of commands that show the same as the page.
+pub fn command_menu(viewer: &Viewer, commands: &[CommandLines]) -> Markup {
+    html! {
+        details.menu.end {
+            summary.btn { (icon(Glyph::Terminal)) (common::AS_COMMAND.of(viewer.language)) }
+            ul { @for lines in commands { li.says { (command_lines(viewer, lines)) } } }
+        }
+    }
+}
+
 /// A call of the API as `curl` makes it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CurlCall {
     /// Method, such as `POST`.
     pub method: String,
-    /// Path below `$API`, already encoded.
+    /// Path below `/api/v1`, already encoded.
     pub path: String,
     /// Body in JSON, empty for none.
     pub body: String,
 }
 
 /// Both lines with their buttons.
-pub fn command_lines(language: Language, lines: &CommandLines) -> Markup {
+pub fn command_lines(viewer: &Viewer, lines: &CommandLines) -> Markup {
+    let language = viewer.language;
     let words: Vec<String> = lines.reelyard.iter().map(|word| shell_quoted(word)).collect();
     html! {
         @if !words.is_empty() { (command(language, &format!("reelyard {}", words.join(" ")))) }
-        @if let Some(call) = &lines.curl { (command(language, &curl_line(call))) }
+        @if let Some(call) = &lines.curl { (command(language, &curl_line(viewer, call))) }
     }
 }
 
-fn curl_line(call: &CurlCall) -> String {
-    let body = if call.body.is_empty() {
-        String::new()
-    } else {
-        format!(" --json {}", shell_quoted(&call.body))
-    };
-    format!("curl -X {} \"$API{}\"{body}", call.method, call.path)
+/// The token is in the environment, where the commands of `reelyard` read it too.
+fn curl_line(viewer: &Viewer, call: &CurlCall) -> String {
+    let mut line = "curl".to_owned();
+    if call.method != "GET" {
+        line.push_str(&format!(" -X {}", call.method));
+    }
+    // A node without logins has no users.
+    if !viewer.user.is_empty() {
+        line.push_str(" -H \"Authorization: Bearer $REELYARD_TOKEN\"");
+    }
+    if !call.body.is_empty() {
+        line.push_str(&format!(" --json {}", shell_quoted(&call.body)));
+    }
+    format!("{line} {}", shell_quoted(&format!("{}/api/v1{}", viewer.origin, call.path)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::viewer::Moment;
 
     #[test]
     fn a_name_is_one_word_of_the_shell() {
@@ -149,9 +182,22 @@ mod tests {
             path: "/tasks".into(),
             body: "{\"name\":\"it's\"}".into(),
         };
+        let zone = jiff::tz::TimeZone::UTC;
+        let mut viewer = Viewer::without_session(Language::English, zone, Moment(0));
+        viewer.origin = "http://10.4.1.2:8080".to_owned();
         assert_eq!(
-            curl_line(&call),
-            "curl -X POST \"$API/tasks\" --json '{\"name\":\"it'\\''s\"}'"
+            curl_line(&viewer, &call),
+            "curl -X POST --json '{\"name\":\"it'\\''s\"}' http://10.4.1.2:8080/api/v1/tasks"
+        );
+        viewer.user = "ops".to_owned();
+        let list = CurlCall {
+            method: "GET".into(),
+            path: "/files?hot=true".into(),
+            ..CurlCall::default()
+        };
+        assert_eq!(
+            curl_line(&viewer, &list),
+            "curl -H \"Authorization: Bearer $REELYARD_TOKEN\" 'http://10.4.1.2:8080/api/v1/files?hot=true'"
         );
     }
 }

@@ -95,7 +95,7 @@ pub fn ask_dialog(viewer: &Viewer, ask: &AskDialog) -> Markup {
                     div.mt { label.field { span { (label) } input type="text" name="reason" maxlength="200"; } }
                 }
                 @if ask.is_final && ask.things >= TYPED_FROM { (typed_count(viewer, ask.things)) }
-                details.ask-command { summary { (common::AS_COMMAND.of(language)) } (command_lines(language, &ask.commands)) }
+                @if ask.commands != CommandLines::default() { details.ask-command { summary { (common::AS_COMMAND.of(language)) } (command_lines(viewer, &ask.commands)) } }
                 footer {
                     a.btn href=(ask.back) autofocus[ask.is_final] data-cancel { (common::CANCEL.of(language)) }
                     button type="submit" class={ "btn go" @if ask.is_final { " danger" } } autofocus[!ask.is_final] { (ask.verb) }

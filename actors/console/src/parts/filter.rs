@@ -3,6 +3,7 @@
 use maud::{Markup, html};
 
 use super::icon::{Glyph, icon, shape};
+use super::panel::PAGE_ACTS;
 use crate::format::count;
 use crate::text::{Text, common};
 use crate::viewer::Viewer;
@@ -57,14 +58,24 @@ pub const ROWS: &str = "rows";
 
 /// The bar. With the script it filters while one types; without it, on Enter.
 pub fn filter_bar(viewer: &Viewer, bar: &FilterBar) -> Markup {
+    filter_bar_with(viewer, bar, html! {})
+}
+
+/// The bar with further fields.
+pub fn filter_bar_with(viewer: &Viewer, bar: &FilterBar, fields: Markup) -> Markup {
+    let others = format!(
+        "#filter-states:outerMorph,#filter-menus:outerMorph,#filter-status:outerMorph,#stream:outerHTML,\
+         #{PAGE_ACTS}:outerMorph"
+    );
     html! {
         form #filters .filters role="search" action=(bar.path) method="get"
             hx-get=(bar.path) hx-trigger="input delay:150ms, submit"
-            hx-target={ "#" (ROWS) } hx-select={ "#" (ROWS) } hx-select-oob="#filter-states:outerMorph,#filter-menus:outerMorph,#filter-status:outerMorph,#stream:outerHTML"
+            hx-target={ "#" (ROWS) } hx-select={ "#" (ROWS) } hx-select-oob=(others)
             hx-swap="outerMorph" hx-push-url="true"
             hx-nonce=(viewer.nonce) {
             @for (name, value) in &bar.others { input type="hidden" name=(name) value=(value); }
             @if let Some(field) = bar.field { (search_field(viewer, field, &bar.text)) }
+            (fields)
             (states(viewer, bar))
             div #filter-menus .contents { @for menu in &bar.menus { (filter_menu(viewer, menu)) } }
             span #filter-status .count.push role="status" { (bar.status) }
@@ -115,6 +126,27 @@ fn filter_menu(viewer: &Viewer, menu: &FilterMenu) -> Markup {
             }
         }
     }
+}
+
+/// A menu of hosts. `address` is that of the page with one of them, or with none.
+pub fn host_menu(
+    viewer: &Viewer,
+    label: Text,
+    hosts: &[String],
+    chosen: &str,
+    address: &dyn Fn(&str) -> String,
+) -> FilterMenu {
+    let any = common::ANY.of(viewer.language);
+    let choice = |words: &str, host: &str| FilterChoice {
+        words: words.to_owned(),
+        rows: None,
+        address: address(host),
+        is_current: chosen == host,
+    };
+    let mut choices = vec![choice(any, "")];
+    choices.extend(hosts.iter().map(|host| choice(host, host)));
+    let chosen = if chosen.is_empty() { any } else { chosen };
+    FilterMenu { label, chosen: chosen.to_owned(), choices }
 }
 
 /// A filter in force that is not visible otherwise, with a cross that removes it.

@@ -117,6 +117,8 @@ glyphs! {
     NavBoxes = "n-boxes",
     /// Page of the history.
     NavHistory = "n-history",
+    /// Page of the cluster.
+    NavCluster = "n-cluster",
     /// Page of the settings.
     NavSettings = "n-set",
     /// The mark of the product.

@@ -45,13 +45,16 @@ pub fn panel_with(head: &PanelHead<'_>, class: &str, body: Markup, end: Markup) 
     }
 }
 
+/// The id of the actions in the head of a page.
+pub const PAGE_ACTS: &str = "page-acts";
+
 /// The head of a page: title, one sentence, actions.
 pub fn page_head(title: &str, sentence: &str, actions: Markup) -> Markup {
     html! {
         div.head {
             div { h1 { (title) } (page_sentence(sentence)) }
-            @let shown = actions.into_string();
-            @if !shown.is_empty() { div.acts { (maud::PreEscaped(shown)) } }
+            // A filter replaces them: they have its query in their addresses.
+            div #(PAGE_ACTS) .acts { (actions) }
         }
     }
 }

@@ -60,7 +60,8 @@ texts! {
     KEY_ROWS = "next row, previous row", "다음 행, 이전 행";
     KEY_OPEN = "open", "열기";
     KEY_WHY = "why", "이유 보기";
-    KEY_PICK = "select the row", "행 선택";
+    KEY_PICK = "select the row, with Shift also those since the last one", "행 선택, Shift와 함께 누르면 이전 선택부터 모두";
+    KEY_ACTIONS = "actions of the row", "행의 동작";
     KEY_COPY = "copy as command", "명령으로 복사";
     KEY_CLOSE = "Close", "닫기";
 }

@@ -15,10 +15,10 @@ texts! {
     ASK_ADOPT = "Take this host over?", "이 호스트를 인계받으시겠습니까?";
     ASK_ADOPT_TEXT = "Its worker obeys this node from now on, and refuses the other manager.", "워커가 이제 이 노드의 명령만 따르고 다른 관리자는 거부합니다.";
     ASK_ACTIVATE = "Use {hosts} again?", "{hosts}: 운영으로 전환";
-    ASK_ACTIVATE_TEXT = "They are asked and get copies again.", "다시 상태를 확인하고 사본을 보냅니다.";
+    ASK_ACTIVATE_TEXT = "The node asks and sends copies again.", "다시 상태를 확인하고 사본을 보냅니다.";
     VERB_ACTIVATE = "Activate", "운영으로 전환";
     ASK_TRUST = "Trust {hosts} again?", "{hosts}: 다시 신뢰";
-    ASK_TRUST_TEXT = "Their backoffs and circuit breakers end now.", "재시도 대기와 차단이 지금 끝납니다.";
+    ASK_TRUST_TEXT = "Backoffs and circuit breakers end now.", "재시도 대기와 차단이 지금 끝납니다.";
     VERB_TRUST = "Trust again", "다시 신뢰";
     VERB_RETRY = "Retry", "다시 시도";
     VERB_ADOPT = "Take over", "인계";
@@ -26,10 +26,10 @@ texts! {
     FILES_UNPINNED = "No longer pinned: {n}", "고정 해제: {n}개";
     COPIES_BEGUN = "Copies begun: {n}", "복사 시작: {n}건";
     ASK_PIN = "Pin {files}?", "{files} 고정";
-    ASK_PIN_TEXT = "None of their copies is removed until they are unpinned.", "고정을 해제할 때까지 사본을 삭제하지 않습니다.";
+    ASK_PIN_TEXT = "No copy of a pinned file is removed.", "고정을 해제할 때까지 사본을 삭제하지 않습니다.";
     VERB_PIN = "Pin", "고정";
     ASK_UNPIN = "Unpin {files}?", "{files} 고정 해제";
-    ASK_UNPIN_TEXT = "Their copies may be removed again.", "사본이 다시 삭제될 수 있습니다.";
+    ASK_UNPIN_TEXT = "Copies may be removed again.", "사본이 다시 삭제될 수 있습니다.";
     VERB_UNPIN = "Unpin", "고정 해제";
     ASK_COPY = "Copy {files} now?", "{files} 지금 복사";
     ASK_COPY_TEXT = "Each goes to the destination with the most room, before better files.", "더 순위가 높은 파일보다 먼저, 여유 공간이 가장 많은 저장 서버로 복사합니다.";
@@ -56,7 +56,7 @@ texts! {
     LEFT_OUT_ENDED = "Left out, because they have ended: {links}.", "이미 만료되어 제외: {links}.";
     VERB_REVOKE_LINKS = "Revoke {links}", "{links} 회수";
     ASK_EXTEND = "Extend {links}?", "유효 기간을 연장하시겠습니까? {links}";
-    ASK_EXTEND_TEXT = "Their lifetime counts from now. A link that already ends later stays as it is.", "유효 기간은 지금부터 셉니다. 이미 더 늦게 만료되는 링크는 그대로 둡니다.";
+    ASK_EXTEND_TEXT = "The lifetime counts from now. A link that already ends later stays as it is.", "유효 기간은 지금부터 셉니다. 이미 더 늦게 만료되는 링크는 그대로 둡니다.";
     EXTEND_BY = "Works for, from now on", "지금부터의 유효 기간";
     VERB_EXTEND = "Extend {links}", "{links} 연장";
     LINKS_EXTENDED = "Links extended: {n}. Left as they are: {kept}.", "연장한 링크: {n}개. 그대로 둔 링크: {kept}개.";

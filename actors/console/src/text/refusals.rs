@@ -5,6 +5,12 @@ use super::texts;
 texts! {
     FORBIDDEN = "You may not see or do this", "권한이 없습니다";
     FORBIDDEN_NEXT = "Sign in as a user with the right for it, or ask an administrator.", "권한이 있는 사용자로 로그인하거나 관리자에게 문의하십시오.";
+    SIGNED_OUT = "Your session has ended", "세션이 끝났습니다";
+    SIGNED_OUT_NEXT = "Nothing was done. Sign in, go back, and send it again.", "아무 작업도 하지 않았습니다. 로그인한 뒤 뒤로 가서 다시 보내십시오.";
+    SIGN_IN = "Sign in", "로그인";
+    STILL_TYPED = "Nothing was done, and what you typed is still here. Sign in on another tab, then press the button again.", "아무 작업도 하지 않았으며, 입력한 내용은 그대로 있습니다. 다른 탭에서 로그인한 뒤 버튼을 다시 누르십시오.";
+    NO_ANSWER = "The node does not answer", "노드가 응답하지 않습니다";
+    NO_ANSWER_NEXT = "Nothing was done, and what you typed is still here. Press the button again in a moment.", "아무 작업도 하지 않았으며, 입력한 내용은 그대로 있습니다. 잠시 후 버튼을 다시 누르십시오.";
     NOT_FOUND = "There is nothing at this address", "이 주소에는 아무것도 없습니다";
     NOT_FOUND_NEXT = "It may have ended or been removed. Go back, or begin at the first page.", "끝났거나 제거되었을 수 있습니다. 뒤로 가거나 첫 페이지에서 시작하십시오.";
     CONFLICT = "It is not possible now", "지금은 할 수 없습니다";

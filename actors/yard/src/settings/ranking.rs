@@ -20,8 +20,8 @@ settings! {
         /// "auto" uses notifications of the kernel where they work; they do not work on NFS. "poll"
         /// only looks every `poll_interval`.
         watch: WatchMode = Default "auto" [node],
-        /// Interval between two looks at these files and at `source_dirs`. If the kernel reports
-        /// all changes, a look follows only after 15 intervals, in case a report was lost.
+        /// Interval between two looks at these files and at `source_dirs`. It also applies with
+        /// "auto".
         poll_interval: Duration = Default "2s",
         /// A changed file is read after it has been unchanged for this long, so that no
         /// half-written file is read. A file that arrives by rename is read at once.

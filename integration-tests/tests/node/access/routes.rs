@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::Result;
 
 /// The routes outside of the API, with the decision for each. The calls of the API declare their rights.
-const DECIDED: [(&str, &str); 59] = [
+const DECIDED: [(&str, &str); 60] = [
     ("/healthz", "open: it only says that the process answers"),
     ("/readyz", "open: monitoring has no token"),
     ("/metrics", "metrics.allow, or metrics:read"),
@@ -20,6 +20,7 @@ const DECIDED: [(&str, &str); 59] = [
     ("/console/assets/{hash}/{name}", "open: style and scripts without data"),
     ("/console/preferences", "open: it changes cookies of the browser only"),
     ("/console/live/{page}", "a session with the scopes of the page"),
+    ("/console/session", "a session: it answers with the CSRF token of it"),
     ("/console/hosts", "a session with yard:read"),
     ("/console/hosts/{host}", "a session with yard:read"),
     ("/console/hosts/{host}/{action}", "a session with yard:write, and its CSRF token"),

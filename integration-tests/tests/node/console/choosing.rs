@@ -91,6 +91,19 @@ fn all_files_that_match_are_pinned_unless_they_changed_meanwhile() -> Result<()>
     yard.post_and_look(&visit, &format!("{alpha}/unpin"), &[])?;
     let first = yard.post_and_look(&visit, &format!("{alpha}/pin"), &[])?;
     assert!(first.contains("Pinned: 1") && first.contains(&undo), "{first}");
+
+    // The way back of an action on several files leaves out those that it did not change.
+    let several: Vec<String> =
+        ["alpha.mpg", "beta%20gamma.mpg"].map(|name| format!("pick={name}")).into();
+    let several: Vec<&str> = several.iter().map(String::as_str).collect();
+    yard.post_and_look(&visit, &format!("{alpha}/unpin"), &[])?;
+    yard.post_and_look(&visit, "/console/files/beta%20gamma.mpg/unpin", &[])?;
+    let pinned = yard.post_and_look(&visit, "/console/file-actions/pin", &several)?;
+    let undo = value(pinned.split("data-toast").nth(1).context("no toast")?, "formaction=\"");
+    let undo = undo.context("no way back")?;
+    assert!(undo.contains("alpha.mpg") && undo.contains("gamma.mpg"), "{undo}");
+    let unpinned = yard.post_and_look(&visit, &undo, &[])?;
+    assert!(unpinned.contains("No longer pinned: 2"), "{unpinned}");
     Ok(())
 }
 
@@ -116,6 +129,25 @@ fn all_links_tasks_and_hosts_that_match_are_acted_on() -> Result<()> {
     assert!(looked.contains("It is there: 9.8 KiB"), "{looked}");
     let absent = yard.page(&visit, "/console/shares?new=true&path=movies/absent.mpg")?;
     assert!(absent.contains("movies/absent.mpg: "), "{absent}");
+
+    // Another person revoked it first. A copy that ended is not dropped from the list by "Cancel".
+    let [last] = &left[..] else { anyhow::bail!("{left:?}") };
+    let pick = format!("pick={}", last["id"].as_str().context("no id")?);
+    let twice = ["revoke", "revoke"].map(|action| {
+        yard.post_and_look(&visit, &format!("/console/share-actions/{action}"), &[&pick])
+    });
+    let [once, again] = twice;
+    assert!(once?.contains("Links revoked: 1"));
+    let again = again?;
+    assert!(again.contains("Nothing was done.") && again.contains("ended already"), "{again}");
+    let tasks = yard.items("/api/v1/tasks")?;
+    let id = tasks[0]["id"].as_str().context("no task")?;
+    let late = yard.post_and_look(&visit, &format!("/console/tasks/{id}/cancel"), &[])?;
+    assert!(
+        late.contains("Nothing was done.") && late.contains("has ended already: done"),
+        "{late}"
+    );
+    assert_eq!(yard.items("/api/v1/tasks")?.len(), tasks.len());
 
     // Nothing is to be cancelled or retried, and the dialog says why.
     let cancel = yard.page(&visit, "/console/tasks?q=mpg&ask=cancel&all=true")?;
@@ -208,21 +240,45 @@ fn the_second_of_two_people_and_an_ended_session_change_nothing() -> Result<()> 
     let drain = || {
         let path = format!("/console/hosts/{host}/drain");
         ensure!(yard.post(&first, &path, &[])?.status == 303);
+        wait_for("the row of the audit", &[&yard.node], || {
+            let rows = yard.items("/api/v1/audit").ok()?;
+            rows.iter().any(|row| row["subject"] == format!("host {host}")).then_some(())
+        })?;
         mode("draining")
     };
     let refused = yard.confirm(&second, &ask("maintenance"), &["1 host"], drain)?;
     assert!(refused.contains("Nothing was done."), "{refused}");
-    assert!(refused.contains("is draining now, but the page showed active"), "{refused}");
+    let who = "is draining now, but the page showed active: one changed it";
+    assert!(refused.contains(who), "{refused}");
+    let korean = format!("{}; reelyard_language=ko", second.cookie);
+    let korean = Visit { cookie: korean, csrf: second.csrf.clone() };
+    let refused = yard.confirm(&korean, &ask("reset"), &[], || {
+        ensure!(yard.post(&first, &format!("/console/hosts/{host}/active"), &[])?.status == 303);
+        mode("active")
+    })?;
+    assert!(refused.contains("현재 운영, 페이지 표시 비우는 중"), "{refused}");
+    ensure!(yard.post(&first, &format!("/console/hosts/{host}/drain"), &[])?.status == 303);
+    mode("draining")?;
     mode("draining")?;
 
-    // The session ends while a dialog is open. The form leads to the sign-in.
+    // The session ends while a dialog is open. The form does nothing, and the page says so.
     let csrf = format!("csrf_token={}", first.csrf);
     let out = yard.curl(&["-H", &first.cookie, "-d", &csrf, "/logout"])?;
     assert_eq!(out.status, 303, "{}", out.body);
     let late = yard.post(&first, &format!("/console/hosts/{host}/active"), &[])?;
-    let place = late.header("location").unwrap_or_default();
-    assert!(late.status == 303 && place.starts_with("/login?next="), "{}", late.head);
+    assert_eq!(late.status, 401, "{}", late.head);
+    assert!(late.body.contains("Your session has ended"), "{}", late.body);
+    assert!(late.body.contains("Nothing was done.") && late.body.contains("/login"));
     mode("draining")?;
+    // The script of a page asks whether the session lasts, and what it loads leads to the sign-in.
+    assert_eq!(yard.curl(&["-H", &first.cookie, "/console/session"])?.status, 401);
+    let typed =
+        yard.curl(&["-H", &first.cookie, "-H", "HX-Request: true", "/console/hosts?q=a"])?;
+    let place = typed.header("hx-redirect").unwrap_or_default();
+    assert_eq!((typed.status, place), (401, "/login?next=%2fconsole%2fhosts%3fq%3da"));
+    assert_eq!(yard.curl(&["-H", &first.cookie, "/console/live/hosts"])?.status, 401);
+    let lasts = yard.curl(&["-H", &second.cookie, "/console/session"])?;
+    assert_eq!((lasts.status, lasts.body.as_str()), (200, second.csrf.as_str()));
     Ok(())
 }
 

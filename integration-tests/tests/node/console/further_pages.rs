@@ -169,7 +169,7 @@ fn the_files_are_exported_as_the_filter_has_them() -> Result<()> {
     let visit = yard.visit("eyes", "viewer")?;
     let page = yard.page(&visit, "/console/files?host=127.0.0.1:1")?;
     assert!(page.contains("/console/files/export?host="), "{page}");
-    assert!(page.contains("reelyard files --host 127.0.0.1:1"), "{page}");
+    assert!(page.contains("reelyard files --host=127.0.0.1:1"), "{page}");
     let all = yard.page(&visit, "/console/files/export")?;
     let head = "rank,name,name_is_encoded,state,hosts,hits,requests_a_day,size\r\n";
     assert!(all.starts_with(head), "{all}");
@@ -181,6 +181,17 @@ fn the_files_are_exported_as_the_filter_has_them() -> Result<()> {
     let some = yard.page(&visit, "/console/files/export?q=gamma&state=placed")?;
     assert!(some.contains("beta gamma.mpg") && !some.contains("alpha"), "{some}");
     assert_eq!(yard.page(&visit, "/console/files/export?q=zzz")?, head);
+    // The API and the command find the same files by a part of the name.
+    let named = yard.read("/files?contains=gamma")?;
+    assert_eq!(
+        (named["items"].as_array().map(Vec::len), &named["items"][0]["name"]),
+        (Some(1), &json!("beta gamma.mpg"))
+    );
+    assert_eq!(yard.read("/files?contains=zzz")?["items"], json!([]));
+    assert_eq!(
+        yard.read("/files?contains=a&prefix=alpha")?["items"].as_array().map(Vec::len),
+        Some(1)
+    );
     Ok(())
 }
 
@@ -305,6 +316,15 @@ fn hosts_pages_and_files_are_found() -> Result<()> {
     assert!(found.contains("/console/guide/troubleshooting"), "{found}");
 
     let operator = yard.visit("ops", "operator")?;
+    let drain = format!("/console/hosts/{host}?ask=drain");
+    let sought = format!("/console/find?q=drain+{host}");
+    assert!(yard.page(&operator, &sought)?.contains(&drain));
+    assert!(!yard.page(&visit, &sought)?.contains("ask=drain"), "a viewer may not drain");
+    let here = yard.page(&operator, &format!("/console/find?here=/console/hosts/{host}"))?;
+    assert!(here.contains(&drain) && here.contains("ask=maintenance"), "{here}");
+    let elsewhere = yard.page(&operator, "/console/find?q=create+link")?;
+    assert!(elsewhere.contains("/console/shares?new=true"), "{elsewhere}");
+    assert!(yard.page(&operator, "/console/find?q=cluster")?.contains("href=\"/console/cluster\""));
     let fields = ["path=movies/alpha.mpg", "ttl=1h", "owner=press-office"];
     assert_eq!(yard.post(&operator, "/console/shares/new", &fields)?.status, 200);
     let found = yard.page(&operator, "/console/find?q=press")?;

@@ -4,6 +4,7 @@ mod actions;
 mod bare_node;
 mod browser;
 mod choosing;
+mod commands;
 mod console_yard;
 mod further_pages;
 mod pages;

@@ -16,7 +16,7 @@ const README: &str = include_str!("../../../../README.md");
 const README_LINES: usize = 150;
 
 /// The names of the blocks that a test of `walks` runs.
-const RUN: [&str; 16] = [
+const RUN: [&str; 20] = [
     "access",
     "prepare",
     "node",
@@ -33,6 +33,10 @@ const RUN: [&str; 16] = [
     "cleaning worker",
     "overview",
     "output",
+    "first of three",
+    "invite",
+    "other two",
+    "cluster status",
 ];
 
 /// The English texts, by file name.

@@ -84,7 +84,7 @@ pub async fn list(
 }
 
 /// Reads a page on a thread that may wait for the disk.
-pub(super) async fn read_page(
+pub async fn read_page(
     reader: AuditReader,
     filter: AuditRowFilter,
     order: AuditOrder,

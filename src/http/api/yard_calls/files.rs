@@ -31,6 +31,8 @@ const LOOKED_AT: usize = 100_000;
 pub struct FileQuery {
     /// Only files whose names begin with this text.
     prefix: Option<String>,
+    /// Only files with this text in their names.
+    contains: Option<String>,
     /// Only files in this state.
     state: Option<FileState>,
     /// Only files on this host.
@@ -64,7 +66,7 @@ pub async fn list(
     let paging = PageQuery { limit: query.limit.clone(), cursor: query.cursor.clone() };
     let (limit, from) = (paging.limit()?, paging.position::<usize>()?.unwrap_or(0));
     let files = FileListSnapshot::new(&state);
-    let filter = Filter::new(&query, &files);
+    let filter = Filter::new(&query, &files, &state.names);
     let mut page = Page { items: Vec::new(), next: None };
     let mut taken = Vec::new();
     for position in from..files.len() {
@@ -88,6 +90,8 @@ pub async fn list(
 /// The filter, prepared for the check of many files.
 struct Filter<'a> {
     query: &'a FileQuery,
+    /// The files with `query.contains` in their names.
+    containing: Option<RoaringBitmap>,
     /// The files on `query.host`.
     on_host: Option<Arc<RoaringBitmap>>,
     /// The files on any host. Only filled if the query filters by state.
@@ -95,12 +99,13 @@ struct Filter<'a> {
 }
 
 impl<'a> Filter<'a> {
-    fn new(query: &'a FileQuery, files: &FileListSnapshot) -> Self {
+    fn new(query: &'a FileQuery, files: &FileListSnapshot, names: &NameTable) -> Self {
         let placements = &files.snapshot.tasks.placements;
         let on = |host| placements.get(&host).map(Arc::clone).unwrap_or_default();
         let held = || placements.values().map(|files| &**files).union();
         Filter {
             query,
+            containing: query.contains.as_ref().map(|part| names.containing(part.as_bytes())),
             on_host: query.host.map(on),
             held: query.state.map(|_| held()).unwrap_or_default(),
         }
@@ -110,6 +115,7 @@ impl<'a> Filter<'a> {
     fn may_take(&self, file: FileId, files: &FileListSnapshot) -> bool {
         let placed = self.query.state.map(|state| state == FileState::Placed);
         self.on_host.as_ref().is_none_or(|held| held.contains(file.0))
+            && self.containing.as_ref().is_none_or(|named| named.contains(file.0))
             && self.query.hot.is_none_or(|hot| hot == files.hits.contains_key(&file))
             && placed.is_none_or(|placed| placed == self.held.contains(file.0))
     }

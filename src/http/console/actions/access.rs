@@ -8,7 +8,7 @@ use reelyard_api::{
 };
 use reelyard_console::pages::access::{AccessPageModel, AccessPageQuery};
 use reelyard_console::parts::dialog::AskDialog;
-use reelyard_console::text::{Text, outcomes};
+use reelyard_console::text::{Text, node_words, outcomes};
 use serde::Deserialize;
 
 use super::{done, mark_refused, refused};
@@ -271,7 +271,8 @@ async fn asking_again(
     why: &ProblemResponse,
 ) -> Result<HttpResponse, ConsoleRefusal> {
     let problem = why.problem();
-    let warning = Some(format!("{}: {}", problem.title, problem.detail));
+    let words = |english: &str| node_words(visitor.viewer.language, english);
+    let warning = Some(format!("{}: {}", words(&problem.title), words(&problem.detail)));
     let ask = Some(AskDialog { warning, ..dialog });
     let model = page::model(request, state, &AccessPageQuery::default()).await?;
     let parts = page::parts(&AccessPageModel { ask, ..model }, &visitor.viewer);

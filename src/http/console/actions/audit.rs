@@ -28,7 +28,7 @@ pub async fn export(
         let detail = "reason: an export of the audit needs a reason";
         return Err(ProblemResponse::bad_request(detail).into());
     }
-    let query = filter(&AuditPageQuery::parse(request.query_string()));
+    let query = filter(&AuditPageQuery::parse(request.query_string()), &visitor.viewer.zone);
     let exported = audit_export::export(state.clone(), Query(query)).await;
     Ok(exported.map_err(Refusal::into_response)?)
 }

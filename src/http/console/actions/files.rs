@@ -4,7 +4,7 @@ use actix_web::web::{Data, Path};
 use actix_web::{HttpRequest, HttpResponse};
 use reelyard_access::rights::AccessScope;
 use reelyard_api::ProblemKind;
-use reelyard_console::address::ROOT;
+use reelyard_console::address::{QueryPairs, ROOT};
 use reelyard_console::format::count;
 use reelyard_console::pages::files::FilesPageQuery;
 use reelyard_console::text::{Text, outcomes};
@@ -20,7 +20,7 @@ use crate::http::api::yard_calls::pins;
 use crate::http::audit::AuditDetails;
 use crate::http::computing::computed;
 use crate::http::console::chosen;
-use crate::http::console::pages::storage::file_dialogs;
+use crate::http::console::pages::storage::dialogs::file_dialogs;
 use crate::http::console::pages::storage::files::matching_files;
 use crate::http::console::posted_form::PostedForm;
 use crate::http::console::refusal::ConsoleRefusal;
@@ -98,8 +98,12 @@ pub async fn act_on_picked(
         }
         files
     } else {
-        let read = |picked| FileName::from_percent(picked).map_err(|bad| bad_name(picked, &bad));
-        form.all("pick").map(read).collect::<Result<_, _>>()?
+        // The way back of an action on several files has them in its address.
+        let in_address = QueryPairs::parse(request.query_string()).all("pick");
+        let read =
+            |picked: &str| FileName::from_percent(picked).map_err(|bad| bad_name(picked, &bad));
+        let picked = form.all("pick").chain(in_address.iter().map(String::as_str));
+        picked.map(read).collect::<Result<_, _>>()?
     };
     Ok(act(&visitor, &state, &audit, files, action, &form).await)
 }
@@ -119,21 +123,25 @@ async fn act(
     audit.of_form(&visitor.caller.0.subject, form.first("reason"));
     let names: Vec<String> = files.iter().map(|name| name.to_text().name).collect();
     audit.subject(format!("file {}", chosen::named(&names)));
-    let undo = undo_address(&files, action);
     let at_once = match action {
         FileAction::Pin | FileAction::Unpin => chosen::AT_ONCE,
         // Each copy takes room at its destination.
         FileAction::Copy => chosen::ONE_AFTER_ANOTHER,
     };
-    let carry_out = |name| carry_out(state, visitor, name, action);
-    let (changed, why) = chosen::act_on_all(files, at_once, carry_out).await;
-    let acted = changed.len() as u64;
+    // The file, if the action changed anything.
+    let carry_out = |name: FileName| async {
+        let changed = carry_out(state, visitor, name.clone(), action).await?;
+        Ok(changed.then_some(name))
+    };
+    let (results, why) = chosen::act_on_all(files, at_once, carry_out).await;
+    let acted = results.len() as u64;
     if let Some(why) = why {
         return refused(form, &visitor.viewer, acted, &why);
     }
     let outcome = action.outcome().fill(visitor.viewer.language, &[("n", &count(acted))]);
     // Nothing is to be taken back where the file was pinned, or not pinned, before.
-    match undo.filter(|_| changed.contains(&true)) {
+    let changed: Vec<FileName> = results.into_iter().flatten().collect();
+    match undo_address(&changed, action) {
         Some(undo) => done_with_undo(form, outcome, undo),
         None => done(form, outcome),
     }
@@ -157,7 +165,7 @@ async fn carry_out(
     }
 }
 
-/// The address that takes the action back. None for a copy, and for several files.
+/// The address that takes the action on these files back. None for a copy.
 fn undo_address(files: &[FileName], action: FileAction) -> Option<String> {
     let opposite = match action {
         FileAction::Pin => "unpin",
@@ -166,7 +174,12 @@ fn undo_address(files: &[FileName], action: FileAction) -> Option<String> {
     };
     match files {
         [file] => Some(format!("{ROOT}/files/{}/{opposite}", file.to_percent())),
-        _ => None,
+        [] => None,
+        files => {
+            let mut picked = QueryPairs::default();
+            files.iter().for_each(|file| picked.add("pick", file.to_percent()));
+            Some(format!("{ROOT}/file-actions/{opposite}?{}", picked.print()))
+        }
     }
 }
 

@@ -18,7 +18,8 @@ use crate::http::api::yard_calls::host_calls::{host_changes, hosts};
 use crate::http::audit::AuditDetails;
 use crate::http::computing::computed;
 use crate::http::console::chosen;
-use crate::http::console::pages::storage::{host_dialogs, hosts as hosts_page};
+use crate::http::console::pages::storage::dialogs::host_dialogs;
+use crate::http::console::pages::storage::hosts as hosts_page;
 use crate::http::console::posted_form::PostedForm;
 use crate::http::console::refusal::ConsoleRefusal;
 use crate::http::console::visitor::Visitor;
@@ -135,7 +136,7 @@ async fn act(
         let refusal = ProblemResponse::bad_request(detail);
         return refused(form, &visitor.viewer, 0, &refusal);
     }
-    if let Some(why) = changed_meanwhile(state, form) {
+    if let Some(why) = changed_meanwhile(state, form).await {
         return refused(form, &visitor.viewer, 0, &why);
     }
     let carry_out = |host| carry_out(state, visitor, audit, host, action);

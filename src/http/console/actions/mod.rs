@@ -19,7 +19,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use reelyard_console::Viewer;
 use reelyard_console::format::count;
 use reelyard_console::parts::notice::ActionOutcome;
-use reelyard_console::text::outcomes;
+use reelyard_console::text::{node_words, outcomes};
 use serde::{Deserialize, Serialize};
 
 use super::posted_form::{PostedForm, is_console_path};
@@ -64,7 +64,8 @@ pub fn refused(
         0 => outcomes::NOTHING_DONE.of(viewer.language).to_owned(),
         acted => outcomes::STOPPED_AFTER.fill(viewer.language, &[("n", &count(acted))]),
     };
-    let detail = format!("{}: {}", problem.title, problem.detail);
+    let words = |english: &str| node_words(viewer.language, english);
+    let detail = format!("{}: {}", words(&problem.title), words(&problem.detail));
     let mut answer = back(form, &KeptOutcome { done: false, title, detail, undo: None });
     // For the audit.
     answer.extensions_mut().insert(refused.kind());
@@ -106,4 +107,34 @@ pub fn outcome_of(cookie: &str) -> Option<ActionOutcome> {
         next: None,
         undo: kept.undo.filter(|undo| is_console_path(undo)),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use reelyard_api::{Problem, ProblemKind};
+    use reelyard_console::text::Language;
+    use reelyard_yard::remover::{CopyOutlook, Ending, Spared};
+
+    use super::*;
+
+    #[test]
+    fn a_refusal_and_a_decision_are_in_the_language_of_the_viewer() {
+        let is_korean = |english: &str| {
+            let shown = node_words(Language::Korean, english);
+            assert!(
+                shown.chars().any(|letter| ('가'..='힣').contains(&letter)),
+                "{english}: {shown}"
+            );
+        };
+        for kind in ProblemKind::ALL {
+            is_korean(&Problem::new(*kind, String::new()).title);
+        }
+        for why in
+            [Spared::NoMaster, Spared::Hot, Spared::OnlyCopy, Spared::InVain, Spared::MinStay]
+        {
+            is_korean(why.words());
+            is_korean(&CopyOutlook::Stays { why }.words());
+        }
+        is_korean(&Ending::NotAsked { why: "its host cannot be called now".to_owned() }.words());
+    }
 }

@@ -13,7 +13,7 @@ use reelyard_console::Moment;
 use reelyard_console::format::count;
 use reelyard_console::pages::shares::{NewLink, SharesPageModel, SharesPageQuery};
 use reelyard_console::parts::dialog::TYPED_FROM;
-use reelyard_console::text::outcomes;
+use reelyard_console::text::{node_words, outcomes};
 use reelyard_links::qr_picture;
 use reelyard_shares::share_expiry::{OnlyIf, ShareId, ShareNote, ShareOwner};
 use serde::Deserialize;
@@ -72,7 +72,8 @@ pub async fn create(
         Ok(share) => (made(link, &share), None),
         Err(why) => {
             let problem = why.problem();
-            let refused = format!("{}: {}", problem.title, problem.detail);
+            let words = |english: &str| node_words(visitor.viewer.language, english);
+            let refused = format!("{}: {}", words(&problem.title), words(&problem.detail));
             (NewLink { refused, ..link }, Some(why))
         }
     };
@@ -228,6 +229,10 @@ async fn revoke(
     let body = Json(Objects(wanted));
     let revoked = shares::revoke_many(state, caller, audit.clone(), Query(NoQuery {}), body).await;
     match revoked.map_err(Refusal::into_response) {
+        Ok(revoked) if revoked.ended == 0 => {
+            let detail = "the links have ended already: by their time, or by another person";
+            refused(form, &visitor.viewer, 0, &ProblemResponse::new(ProblemKind::Gone, detail))
+        }
         Ok(revoked) => {
             let n = count(revoked.ended);
             done(form, outcomes::LINKS_REVOKED.fill(visitor.viewer.language, &[("n", &n)]))

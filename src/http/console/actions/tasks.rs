@@ -3,10 +3,12 @@
 use actix_web::web::{Data, Path, Query};
 use actix_web::{HttpRequest, HttpResponse};
 use reelyard_access::rights::AccessScope;
+use reelyard_api::ProblemKind;
 use reelyard_console::address::QueryPairs;
 use reelyard_console::format::count;
 use reelyard_console::pages::tasks::TasksPageQuery;
 use reelyard_console::text::{Text, outcomes};
+use reelyard_protocol::worker::TaskId;
 use serde::Deserialize;
 
 use super::{done, refused};
@@ -15,8 +17,8 @@ use crate::http::api::yard_calls::tasks;
 use crate::http::audit::AuditDetails;
 use crate::http::computing::computed;
 use crate::http::console::chosen;
+use crate::http::console::pages::storage::dialogs::task_dialogs::{chosen_tasks, key};
 use crate::http::console::pages::storage::failures;
-use crate::http::console::pages::storage::task_dialogs::{chosen_tasks, key};
 use crate::http::console::pages::storage::tasks::is_wanted;
 use crate::http::console::posted_form::PostedForm;
 use crate::http::console::refusal::ConsoleRefusal;
@@ -142,6 +144,13 @@ async fn cancel(
     visitor: &Visitor,
     id: String,
 ) -> Result<(), ProblemResponse> {
+    // The call of the API would drop an ended task from the list.
+    let view = state.actors.task_views.load();
+    let ended = id.parse().ok().and_then(|number| view.task(TaskId(number)));
+    if let Some(task) = ended.filter(|task| !task.state.is_open()) {
+        let detail = format!("task {id} has ended already: {}", task.state);
+        return Err(ProblemResponse::new(ProblemKind::Transition, detail));
+    }
     let caller = visitor.caller.clone();
     tasks::cancel(state.clone(), caller, Path::from(id), Query(NoQuery {}))
         .await

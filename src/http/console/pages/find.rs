@@ -5,11 +5,12 @@ use std::ops::ControlFlow;
 use actix_web::{HttpRequest, HttpResponse, web};
 use memchr::memmem::Finder;
 use reelyard_access::rights::AccessScope;
-use reelyard_console::Viewer;
 use reelyard_console::address::{ROOT, encoded, host_page};
 use reelyard_console::frame::{NavPage, PageParts, may_open};
 use reelyard_console::pages::find::{self, FindHit, FindKind, FindPageModel, FindPageQuery};
-use reelyard_console::text::frame;
+use reelyard_console::text::{Text, find as words, frame};
+use reelyard_console::{Viewer, ViewerRights};
+use reelyard_core::host::{HostAddr, HostMode};
 use reelyard_shares::share_expiry::{Share, ShareLookup, UsesNeeded};
 
 use crate::guide::CHAPTERS;
@@ -24,8 +25,11 @@ use crate::http::overview::yard_model::recent::shown_name;
 /// Hits of each kind.
 const HITS: usize = 8;
 
+/// Most actions whose words are compared with the text.
+const ACTIONS_LOOKED_AT: usize = 100;
+
 /// The pages that can be found by their titles.
-const PAGES: [NavPage; 13] = [
+const PAGES: [NavPage; 14] = [
     NavPage::Yard,
     NavPage::Hosts,
     NavPage::Files,
@@ -36,6 +40,7 @@ const PAGES: [NavPage; 13] = [
     NavPage::Boxes,
     NavPage::History,
     NavPage::Audit,
+    NavPage::Cluster,
     NavPage::Settings,
     NavPage::Access,
     NavPage::Guide,
@@ -65,6 +70,7 @@ pub async fn show(
         };
         hits.extend(computed(&state, scan).await?);
     }
+    hits.extend(actions(&state, text, &query.here, &visitor.viewer));
     let content = find::render(&query, &FindPageModel { hits }, &visitor.viewer);
     let title = frame::FIND_SHORT.of(visitor.viewer.language);
     let parts = PageParts::new(NavPage::Yard, title, content);
@@ -100,6 +106,72 @@ fn pages(text: &str, viewer: &Viewer) -> Vec<FindHit> {
     }
     hits.truncate(HITS);
     hits
+}
+
+/// An action: its words, the address of its dialog, and whether the viewer may do it.
+type PageAction = (Text, &'static str, fn(&ViewerRights) -> bool);
+
+/// The actions that are for no host.
+const ACTIONS: [PageAction; 6] = [
+    (words::NEW_LINK, "/shares?new=true", |rights| rights.shares),
+    (words::RETRY_ALL, "/tasks?ask=retry_all", |rights| rights.storage),
+    (words::NEW_USER, "/access?ask=new-user", |rights| rights.admin),
+    (words::NEW_TOKEN, "/access?ask=new-token", |rights| rights.admin),
+    (words::INVITE_NODE, "/cluster?ask=invite", |rights| rights.admin),
+    (words::RELOAD, "/settings", |rights| rights.config),
+];
+
+/// Actions that have each word of the text in their names. Without a text, those of the host whose page is `here`.
+fn actions(state: &NodeHttpState, text: &str, here: &str, viewer: &Viewer) -> Vec<FindHit> {
+    let sought: Vec<String> = text.to_lowercase().split_whitespace().map(str::to_owned).collect();
+    let tasks = state.actors.task_views.load();
+    let mut hits = Vec::new();
+    if viewer.rights.storage {
+        for host in tasks.hosts.iter().filter(|host| is_meant(host.host, &sought, here)) {
+            hits.extend(host_actions(host.host, host.record.mode, viewer));
+            if hits.len() > ACTIONS_LOOKED_AT {
+                break;
+            }
+        }
+    }
+    if !sought.is_empty() {
+        let allowed = ACTIONS.iter().filter(|(_, _, is_allowed)| is_allowed(&viewer.rights));
+        hits.extend(allowed.map(|(words, address, _)| {
+            action(words.of(viewer.language).to_owned(), format!("{ROOT}{address}"))
+        }));
+    }
+    let has_all = |hit: &FindHit| {
+        let words = hit.words.to_lowercase();
+        sought.iter().all(|word| words.contains(word.as_str()))
+    };
+    hits.retain(has_all);
+    hits.truncate(HITS);
+    hits
+}
+
+/// Whether a word of the text is a part of the address of the host, or the host's page is open.
+fn is_meant(host: HostAddr, sought: &[String], here: &str) -> bool {
+    let host = host.to_string();
+    here == host_page(&host) || sought.iter().any(|word| host.contains(word.as_str()))
+}
+
+/// The actions on a host in this mode.
+fn host_actions(host: HostAddr, mode: HostMode, viewer: &Viewer) -> Vec<FindHit> {
+    let modes: &[(Text, &str)] = match mode {
+        HostMode::Active => &[(words::DRAIN, "drain"), (words::MAINTAIN, "maintenance")],
+        HostMode::Draining | HostMode::Maintenance => &[(words::ACTIVATE, "active")],
+    };
+    let host = host.to_string();
+    let all = modes.iter().chain(&[(words::TRUST, "reset")]);
+    all.map(|(words, ask)| {
+        let address = format!("{}?ask={ask}", host_page(&host));
+        action(words.fill(viewer.language, &[("host", &host)]), address)
+    })
+    .collect()
+}
+
+fn action(words: String, address: String) -> FindHit {
+    hit(FindKind::Action, words, address)
 }
 
 /// Graded files by a part of their names, best rank first.

@@ -9,6 +9,15 @@ use crate::http::node_state::NodeHttpState;
 /// A running copy without a report for this long has stalled, in milliseconds.
 const STALLED_MILLIS: i64 = 30_000;
 
+/// Shortest time for the mean rate of a copy, in milliseconds.
+const LEAST_MEAN_MILLIS: i64 = 1000;
+
+/// The mean rate of a copy since its begin, for a copy that is younger than the looks at the rates.
+fn since_begin(bytes: u64, millis: i64) -> Option<u64> {
+    let millis = u64::try_from(millis).ok().filter(|_| millis >= LEAST_MEAN_MILLIS)?;
+    (bytes > 0).then(|| bytes.saturating_mul(1000) / millis)
+}
+
 /// The row of a copy.
 pub fn copy_line(
     tasks: &TaskManagerView,
@@ -31,7 +40,10 @@ pub fn copy_line(
         destination: task.destination.to_string(),
         size: task.size,
         copied: progress.map(|progress| progress.bytes),
-        rate: running.and_then(|seen| state.overview.rate(task.id, seen.bytes, now)),
+        rate: running.and_then(|seen| {
+            let lately = state.overview.rate(task.id, seen.bytes, now);
+            lately.or_else(|| since_begin(seen.bytes, now.0 - task.changed.0))
+        }),
         stalled: stalled.and_then(|silence| u64::try_from(silence / 1000).ok()),
     }
 }

@@ -6,6 +6,7 @@ use reelyard_boxes::box_lease::{BoxPhase, PoolStatus};
 use reelyard_console::Moment;
 use reelyard_console::pages::files::FileCondition;
 use reelyard_console::pages::hosts::{HostCondition, HostLine};
+use reelyard_console::pages::why::PassedReason;
 use reelyard_console::pages::yard::{
     CopyLine, DiskSummary, DueLink, HotLine, PoolSummary, WaitLine,
 };
@@ -13,7 +14,7 @@ use reelyard_console::parts::boxes::BoxCondition;
 use reelyard_console::parts::disks::DiskOfHost;
 use reelyard_core::names::FileId;
 use reelyard_shares::share_expiry::ShareLookup;
-use reelyard_yard::task_manager::plan::Skip;
+use reelyard_yard::task_manager::plan::{PlannerWaits, Skip};
 use reelyard_yard::task_manager::{TaskManagerView, TaskState};
 
 use crate::http::node_state::NodeHttpState;
@@ -44,9 +45,21 @@ pub fn waits(tasks: &TaskManagerView) -> Vec<WaitLine> {
     let mut waits: Vec<WaitLine> = last
         .skipped
         .iter()
-        .filter(|(why, _)| !matches!(why, Skip::Placed | Skip::Ignored | Skip::Ungraded))
+        .filter(|(why, _)| {
+            !matches!(why, Skip::Placed | Skip::Ignored | Skip::Ungraded | Skip::UnderWay)
+        })
         .filter_map(|(why, files)| Some(WaitLine { reason: passed(*why)?, files: *files }))
         .collect();
+    // A round ends once no source is free. The files that it did not examine wait for one.
+    let waiting = tasks.plan.wanted.saturating_sub(tasks.open.len() as u64);
+    let examined: u64 = waits.iter().map(|wait| wait.files).sum();
+    let rest = waiting.saturating_sub(examined);
+    if rest > 0 && last.waiting == Some(PlannerWaits::Source) {
+        match waits.iter_mut().find(|wait| wait.reason == PassedReason::NoPair) {
+            Some(wait) => wait.files += rest,
+            None => waits.push(WaitLine { reason: PassedReason::NoPair, files: rest }),
+        }
+    }
     waits.sort_by_key(|wait| Reverse(wait.files));
     waits
 }
@@ -145,4 +158,47 @@ pub fn pools(state: &NodeHttpState) -> Vec<PoolSummary> {
         longest_wait: None,
     };
     pools.iter().map(summary).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use reelyard_core::clock::Millis;
+    use reelyard_yard::task_manager::{PlannerView, RoundView};
+
+    use super::*;
+
+    #[test]
+    fn files_that_a_round_did_not_examine_wait_for_a_source() {
+        let skipped = BTreeMap::from([
+            (Skip::Placed, 4),
+            (Skip::UnderWay, 2),
+            (Skip::NoRoom, 9),
+            (Skip::NoPair, 1),
+        ]);
+        let waits_of = |waiting| {
+            let last = RoundView {
+                at: Millis(0),
+                took_us: 1,
+                planned: 0,
+                to_look_up: 0,
+                waiting: Some(waiting),
+                skipped: skipped.clone(),
+                examples: Vec::new(),
+            };
+            let plan = PlannerView { wanted: 62, last: Some(last), ..PlannerView::default() };
+            let view = TaskManagerView { plan, ..TaskManagerView::default() };
+            let lines = waits(&view).into_iter().map(|line| (line.reason, line.files));
+            lines.collect::<Vec<_>>()
+        };
+        assert_eq!(
+            waits_of(PlannerWaits::Source),
+            [(PassedReason::NoPair, 53), (PassedReason::NoRoom, 9)]
+        );
+        assert_eq!(
+            waits_of(PlannerWaits::SwitchedOff),
+            [(PassedReason::NoRoom, 9), (PassedReason::NoPair, 1)]
+        );
+    }
 }

@@ -5,12 +5,12 @@ use maud::{Markup, html};
 use super::model::FilesPageModel;
 use super::query::{FileStateFilter, FilesPageQuery};
 use super::rows::file_rows;
-use crate::address::{QueryWord, ROOT, encoded};
+use crate::address::{QueryWord, ROOT};
 use crate::format::{count, counted};
 use crate::pages::why::{PassedReason, why_file};
-use crate::parts::act::{CommandLines, CurlCall, command_lines};
+use crate::parts::act::{CommandLines, command_menu, list_lines};
 use crate::parts::dialog::ask_dialog;
-use crate::parts::filter::{FilterBar, FilterChoice, FilterMenu, filter_bar, filter_token};
+use crate::parts::filter::{FilterBar, FilterChoice, filter_bar, filter_token, host_menu};
 use crate::parts::icon::{Glyph, icon};
 use crate::parts::panel::page_head;
 use crate::parts::why::split;
@@ -36,42 +36,38 @@ fn list_actions(viewer: &Viewer, query: &FilesPageQuery) -> Markup {
     let pairs = base(query).pairs().print();
     let mark = if pairs.is_empty() { "" } else { "?" };
     html! {
-        @if let Some(lines) = as_command(query) {
-            details.menu.end {
-                summary.btn { (icon(Glyph::Terminal)) (common::AS_COMMAND.of(language)) }
-                ul { li.says { (command_lines(language, &lines)) } }
-            }
-        }
+        @if let Some(lines) = as_command(query) { (command_menu(viewer, &[lines])) }
         a.btn href={ (ROOT) "/files/export" (mark) (pairs) } { (icon(Glyph::Download)) (access::EXPORT_CSV.of(language)) }
     }
 }
 
 /// The commands that list the same files. None if the filter of the page has a part that they lack.
 fn as_command(query: &FilesPageQuery) -> Option<CommandLines> {
-    if !query.q.is_empty() || !query.reason.is_empty() {
+    if !query.reason.is_empty() {
         return None;
     }
-    let (mut words, mut pairs) = (vec!["files".to_owned()], Vec::new());
+    let mut filters = Vec::new();
+    let part = query.q.trim();
+    if !part.is_empty() {
+        filters.push(("contains", part.to_owned()));
+    }
     match query.state {
         None => {}
         Some(FileStateFilter::OutOfReach | FileStateFilter::Problem) => return None,
-        Some(FileStateFilter::Hot) => {
-            words.push("--hot".to_owned());
-            pairs.push("hot=true".to_owned());
-        }
-        Some(state) => {
-            words.extend(["--state".to_owned(), state.word().to_owned()]);
-            pairs.push(format!("state={}", state.word()));
-        }
+        Some(FileStateFilter::Hot) => filters.push(("hot", "true".to_owned())),
+        Some(state) => filters.push(("state", state.word().to_owned())),
     }
     if !query.host.is_empty() {
-        words.extend(["--host".to_owned(), query.host.clone()]);
-        pairs.push(format!("host={}", encoded(&query.host)));
+        filters.push(("host", query.host.clone()));
     }
-    let mark = if pairs.is_empty() { "" } else { "?" };
-    let path = format!("/files{mark}{}", pairs.join("&"));
-    let curl = Some(CurlCall { method: "GET".into(), path, ..CurlCall::default() });
-    Some(CommandLines { reelyard: words, curl })
+    let mut lines = list_lines("files", &filters);
+    // The option of the command has no value.
+    lines
+        .reelyard
+        .iter_mut()
+        .filter(|word| *word == "--hot=true")
+        .for_each(|word| word.truncate(5));
+    Some(lines)
 }
 
 /// The sentence at the top: how many there are, and in which states.
@@ -147,34 +143,11 @@ fn filters(viewer: &Viewer, query: &FilesPageQuery, model: &FilesPageModel) -> F
         others: FilesPageQuery { q: String::new(), ..base.clone() }.pairs().pairs().to_vec(),
         states_label: files::STATES,
         states: row,
-        menus: vec![host_menu(viewer, query, &base, &model.hosts)],
+        menus: vec![host_menu(viewer, files::HOST_MENU, &model.hosts, &query.host, &|host| {
+            FilesPageQuery { host: host.to_owned(), ..base.clone() }.address()
+        })],
         status,
     }
-}
-
-fn host_menu(
-    viewer: &Viewer,
-    query: &FilesPageQuery,
-    base: &FilesPageQuery,
-    hosts: &[String],
-) -> FilterMenu {
-    let any = common::ANY.of(viewer.language).to_owned();
-    let chosen = if query.host.is_empty() { any.clone() } else { query.host.clone() };
-    let mut choices = vec![FilterChoice {
-        words: any,
-        rows: None,
-        address: FilesPageQuery { host: String::new(), ..base.clone() }.address(),
-        is_current: query.host.is_empty(),
-    }];
-    for host in hosts {
-        choices.push(FilterChoice {
-            words: host.clone(),
-            rows: None,
-            address: FilesPageQuery { host: host.clone(), ..base.clone() }.address(),
-            is_current: query.host == *host,
-        });
-    }
-    FilterMenu { label: files::HOST_MENU, chosen, choices }
 }
 
 /// Filters that neither the field nor the states show.
@@ -205,12 +178,14 @@ mod tests {
         assert_eq!(
             of(Some(FileStateFilter::Waiting), "10.4.2.31:8888"),
             pair(
-                "files --state waiting --host 10.4.2.31:8888",
+                "files --state=waiting --host=10.4.2.31:8888",
                 "/files?state=waiting&host=10.4.2.31:8888"
             )
         );
         assert_eq!(of(Some(FileStateFilter::OutOfReach), ""), None);
-        let named = FilesPageQuery { q: "a".into(), ..FilesPageQuery::default() };
-        assert_eq!(as_command(&named), None);
+        let named = FilesPageQuery { q: " -a b ".into(), ..FilesPageQuery::default() };
+        let named = as_command(&named).unwrap();
+        assert_eq!(named.reelyard, ["files", "--contains=-a b"]);
+        assert_eq!(named.curl.unwrap().path, "/files?contains=-a%20b");
     }
 }

@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use super::model::{Breaker, BreakerRole, HostPageModel, HostTraffic};
 use crate::address::{ROOT, encoded, host_page};
 use crate::format::{
-    bit_rate, bytes, clock, count, counted, day_and_time, file_name, percent, time_tag,
+    bit_rate, bytes, clock, count, counted, day_and_time, file_name, node_text, percent, time_tag,
     visible_text,
 };
 use crate::pages::yard::{RecentStep, TRAFFIC_TABLE, figures_table};
@@ -84,7 +84,7 @@ pub fn breakers(viewer: &Viewer, model: &HostPageModel) -> Markup {
                 @let mark = obstacle.mark();
                 li {
                     (shape(mark.glyph, &format!("i {}", mark.tone.class())))
-                    div { b { (mark.word.of(language)) } @if !detail.is_empty() { small { (visible_text(detail)) } } }
+                    div { b { (mark.word.of(language)) } @if !detail.is_empty() { small { (node_text(language, detail)) } } }
                 }
             }
             @for breaker in &model.breakers { (breaker_row(viewer, breaker)) }
@@ -112,7 +112,7 @@ fn breaker_row(viewer: &Viewer, breaker: &Breaker) -> Markup {
         (Glyph::Warn, "warn", hosts::OPEN)
     };
     let failures = counted(language, common::FAILURES, breaker.failures);
-    let reason = visible_text(&breaker.reason);
+    let reason = node_text(viewer.language, &breaker.reason);
     let values = [("at", clock(viewer, breaker.until)), ("failures", failures), ("reason", reason)];
     let values: Vec<(&str, &str)> = values.iter().map(|pair| (pair.0, pair.1.as_str())).collect();
     html! {
@@ -201,7 +201,10 @@ pub fn link(viewer: &Viewer, model: &HostPageModel) -> Markup {
     let language = viewer.language;
     let mut head = head(viewer, "c6 full-md", "host-link", hosts::LINK_TITLE);
     let Some(traffic) = &model.traffic else {
-        return flush_panel(&head, empty(hosts::NO_TRAFFIC.of(language), "", html! {}));
+        return flush_panel(
+            &head,
+            empty(hosts::NO_TRAFFIC.of(language), hosts::NO_TRAFFIC_BODY.of(language), html! {}),
+        );
     };
     if let Some(at) = traffic.at {
         head.remark = hosts::AS_OF.fill(language, &[("at", &clock(viewer, at))]);

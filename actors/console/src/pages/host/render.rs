@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use super::model::{DrainFacts, HostPageModel};
 use super::panels::{breakers, disk, health, link, only_here, recent_on_host};
 use crate::address::{ROOT, encoded};
-use crate::format::{age, clock, count, day_and_time, since, visible_text};
+use crate::format::{age, clock, count, day_and_time, node_text, since, visible_text};
 use crate::pages::hosts::{HostCondition, HostModeWord};
 use crate::parts::act::post_button;
 use crate::parts::dialog::ask_dialog;
@@ -121,16 +121,21 @@ fn actions(viewer: &Viewer, model: &HostPageModel) -> Markup {
 
 fn notices(viewer: &Viewer, model: &HostPageModel) -> Markup {
     let language = viewer.language;
+    let next = Some(hosts::FAILURE_NEXT);
     let words = [
-        (hosts::FAILURE, &model.failure, Tone::Bad),
-        (hosts::TOKEN_TROUBLE, &model.token_trouble, Tone::Bad),
-        (hosts::AGENT_FAILURE, &model.agent_failure, Tone::Warn),
+        (hosts::FAILURE, &model.failure, Tone::Bad, next),
+        (hosts::TOKEN_TROUBLE, &model.token_trouble, Tone::Bad, None),
+        (hosts::AGENT_FAILURE, &model.agent_failure, Tone::Warn, None),
     ];
     let adopt = format!("{ROOT}/hosts/{}?ask=adopt", encoded(&model.line.host));
     html! {
-        @for (title, text, tone) in words {
+        @for (title, text, tone, next) in words {
             @if let Some(text) = text {
-                (notice(tone, title.of(language), html! { p { (visible_text(text)) } }, html! {}))
+                @let body = html! {
+                    p { (node_text(language, text)) }
+                    @if let Some(next) = next { p { (next.of(language)) } }
+                };
+                (notice(tone, title.of(language), body, html! {}))
             }
         }
         @if let Some(other) = &model.other_manager {

@@ -5,9 +5,10 @@ use maud::{Markup, html};
 use super::model::{HostLine, HostsPageModel};
 use super::query::{HealthFilter, HostsPageQuery, ModeFilter, RoleFilter};
 use super::rows::host_rows;
-use crate::address::host_page;
-use crate::format::{count, counted, visible_text};
+use crate::address::{QueryWord, host_page};
+use crate::format::{count, counted, node_text};
 use crate::pages::why::HostObstacle;
+use crate::parts::act::{command_menu, list_lines};
 use crate::parts::dialog::ask_dialog;
 use crate::parts::filter::{FilterBar, FilterChoice, FilterMenu, filter_bar};
 use crate::parts::icon::shape;
@@ -20,10 +21,21 @@ use crate::viewer::Viewer;
 pub fn render(query: &HostsPageQuery, model: &HostsPageModel, viewer: &Viewer) -> Markup {
     let panel = model.why.as_ref().map(|(line, reasons)| why_host(viewer, query, line, reasons));
     html! {
-        (page_head(frame::HOSTS.of(viewer.language), &hosts_sentence(viewer, model), html! {}))
+        (page_head(frame::HOSTS.of(viewer.language), &hosts_sentence(viewer, model), as_command(viewer, query)))
         (filter_bar(viewer, &filters(viewer, query, model)))
         (split(host_rows(viewer, query, model), panel))
         @if let Some(ask) = &model.ask { (ask_dialog(viewer, ask)) }
+    }
+}
+
+/// The list as a command. It is absent with a part of an address, which the command cannot have.
+fn as_command(viewer: &Viewer, query: &HostsPageQuery) -> Markup {
+    let role = query.role.map(|role| ("role", role.word().to_owned()));
+    let health = query.health.map(|health| ("health", health.word().to_owned()));
+    let mode = query.mode.map(|mode| ("mode", mode.word().to_owned()));
+    let filters: Vec<(&str, String)> = [role, health, mode].into_iter().flatten().collect();
+    html! {
+        @if query.q.trim().is_empty() { (command_menu(viewer, &[list_lines("hosts", &filters)])) }
     }
 }
 
@@ -168,7 +180,7 @@ fn why_host(
                         @let mark = obstacle.mark();
                         li {
                             (shape(mark.glyph, &format!("i {}", mark.tone.class())))
-                            div { (mark.word.of(language)) @if !detail.is_empty() { small { (visible_text(detail)) } } }
+                            div { (mark.word.of(language)) @if !detail.is_empty() { small { (node_text(language, detail)) } } }
                         }
                     }
                 }

@@ -9,7 +9,8 @@ use super::model::{
 use super::query::PlanPageQuery;
 use crate::address::{ROOT, encoded};
 use crate::format::{
-    age, age_tag, bytes, clock, count, counted, file_name, host_short, percent, visible_text,
+    age, age_tag, bytes, clock, count, counted, file_name, host_short, node_text, percent,
+    visible_text,
 };
 use crate::pages::yard::flow;
 use crate::parts::bars::reason_bar;
@@ -149,7 +150,7 @@ fn removal_row(viewer: &Viewer, line: &RemovalLine) -> Markup {
             td { (host_short(&line.host)) }
             td.num.nw.none { (line.size.map_or_else(|| "–".to_owned(), bytes)) }
             td.two.soft {
-                (visible_text(&line.reason))
+                (node_text(language, &line.reason))
                 @if let Some(keeper) = &line.keeper { small { (plan::KEEPER.fill(language, &[("host", keeper)])) } }
                 @if let Some(user) = &line.asked_by { small { (plan::BY_PERSON.fill(language, &[("user", &visible_text(user))])) } }
             }
@@ -162,7 +163,7 @@ pub fn spared(viewer: &Viewer, model: &PlanPageModel) -> Markup {
     let mut head = head(viewer, "c5 full-md", "spared", plan::KEEPS);
     head.remark = plan::KEEPS_REMARK.of(viewer.language).to_owned();
     let body = html! {
-        ul.list { @for line in &model.spared { li { div.grow { (visible_text(&line.reason)) } span.r.b { (count(line.copies)) } } } }
+        ul.list { @for line in &model.spared { li { div.grow { (node_text(viewer.language, &line.reason)) } span.r.b { (count(line.copies)) } } } }
     };
     flush_panel(&head, body)
 }
@@ -203,7 +204,7 @@ fn exchange(viewer: &Viewer, line: &ExchangeLine) -> Markup {
             }
             small {
                 @if let Some(host) = &line.host { (host_short(host)) " · " }
-                (bytes(line.size)) " · " (visible_text(&line.verdict))
+                (bytes(line.size)) " · " (node_text(language, &line.verdict))
             }
         }
     }
@@ -253,7 +254,7 @@ fn back_off_row(viewer: &Viewer, line: &BackOffLine) -> Markup {
                 @if let Some(host) = &line.source { (host_short(host)) " " (plan::AS_SOURCE.of(language)) " " }
                 @if let Some(host) = &line.destination { (host_short(host)) " " (plan::AS_DESTINATION.of(language)) " " }
                 @if let Some(name) = &line.file { (file_name(name, Some(&file_address(name)))) }
-                small { (counted(language, common::FAILURES, line.failures)) " · " (visible_text(&line.reason)) }
+                small { (counted(language, common::FAILURES, line.failures)) " · " (node_text(language, &line.reason)) }
             }
             span.r.nw { (plan::UNTIL.fill(language, &[("at", &clock(viewer, line.until))])) }
         }

@@ -5,41 +5,27 @@ use maud::{Markup, html};
 use super::model::PlanPageModel;
 use super::panels::{back_offs, copies, exchanges, passed, removals, spared};
 use super::query::PlanPageQuery;
-use crate::format::{age, bytes, count, counted, visible_text};
+use crate::format::{age, bytes, count, counted, node_text};
 use crate::pages::why::PassedReason;
-use crate::parts::act::{CommandLines, CurlCall, command_lines};
-use crate::parts::icon::{Glyph, icon};
+use crate::parts::act::{command_menu, list_lines};
 use crate::parts::mark::Tone;
 use crate::parts::notice::notice;
 use crate::parts::panel::{Figure, figure_strip, page_head};
-use crate::text::{Language, Text, common, frame, plan};
+use crate::text::{Text, common, frame, plan};
 use crate::viewer::Viewer;
 
 /// The content of the page.
 pub fn render(query: &PlanPageQuery, model: &PlanPageModel, viewer: &Viewer) -> Markup {
     let language = viewer.language;
     html! {
-        (page_head(frame::PLAN.of(language), &plan_sentence(viewer, model), as_commands(language)))
+        (page_head(frame::PLAN.of(language), &plan_sentence(viewer, model), as_commands(viewer)))
         (round_in_full(viewer, query, model))
     }
 }
 
 /// The same lists as commands.
-fn as_commands(language: Language) -> Markup {
-    let lines = |list: &str| CommandLines {
-        reelyard: vec![list.to_owned()],
-        curl: Some(CurlCall {
-            method: "GET".into(),
-            path: format!("/{list}"),
-            ..CurlCall::default()
-        }),
-    };
-    html! {
-        details.menu.end {
-            summary.btn { (icon(Glyph::Terminal)) (common::AS_COMMAND.of(language)) }
-            ul { li.says { (command_lines(language, &lines("plan"))) } li.says { (command_lines(language, &lines("removals"))) } }
-        }
-    }
+fn as_commands(viewer: &Viewer) -> Markup {
+    command_menu(viewer, &[list_lines("plan", &[]), list_lines("removals", &[])])
 }
 
 /// The round with all its lists. The id is `plan-content`, for live updates.
@@ -47,7 +33,7 @@ pub fn round_in_full(viewer: &Viewer, query: &PlanPageQuery, model: &PlanPageMod
     let language = viewer.language;
     html! { div #plan-content {
         @if let Some(reason) = &model.blocked {
-            div.mb { (notice(Tone::Warn, plan::BLOCKED.of(language), html! { p { (visible_text(reason)) } }, html! {})) }
+            div.mb { (notice(Tone::Warn, plan::BLOCKED.of(language), html! { p { (node_text(language, reason)) } }, html! {})) }
         }
         @if !model.unlisted.is_empty() {
             @let hosts = model.unlisted.join(", ");

@@ -75,7 +75,7 @@ fn fields(viewer: &Viewer, link: &NewLink, close: &str) -> Markup {
                     button.btn.go type="submit" { (shares::CREATE.of(language)) }
                     a.btn href=(close) { (common::CANCEL.of(language)) }
                 }
-                (command_lines(language, &link.commands))
+                (command_lines(viewer, &link.commands))
             }
         }
     }
@@ -172,6 +172,6 @@ fn made(viewer: &Viewer, link: &NewLink, address: &str) -> Markup {
             }
             div.mt { (command(language, address)) }
         }
-        section { (command_lines(language, &link.commands)) }
+        section { (command_lines(viewer, &link.commands)) }
     }
 }

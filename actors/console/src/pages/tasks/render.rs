@@ -5,12 +5,14 @@ use maud::{Markup, html};
 use super::model::{FailureCause, TasksPageModel};
 use super::query::{BlameFilter, TaskStateFilter, TasksPageQuery};
 use super::rows::task_rows;
-use crate::address::{ROOT, encoded};
-use crate::format::{clock, count, counted, host_short, visible_text};
+use crate::address::{QueryWord, ROOT, encoded};
+use crate::format::{clock, count, counted, host_short, node_text};
 use crate::pages::why::why_file;
-use crate::parts::act::post_button;
+use crate::parts::act::{command_menu, list_lines, post_button};
 use crate::parts::dialog::ask_dialog;
-use crate::parts::filter::{FilterBar, FilterChoice, FilterMenu, filter_bar, filter_token};
+use crate::parts::filter::{
+    FilterBar, FilterChoice, FilterMenu, filter_bar, filter_token, host_menu,
+};
 use crate::parts::mark::{Tone, tag};
 use crate::parts::panel::page_head;
 use crate::parts::spark::spark;
@@ -26,12 +28,25 @@ pub fn render(query: &TasksPageQuery, model: &TasksPageModel, viewer: &Viewer) -
     let close = TasksPageQuery { why: String::new(), ..query.clone() }.address();
     let panel = model.why.as_ref().map(|file| why_file(viewer, file, &close));
     html! {
-        (page_head(frame::TASKS.of(viewer.language), &tasks_sentence(viewer, model), html! {}))
+        (page_head(frame::TASKS.of(viewer.language), &tasks_sentence(viewer, model), as_command(viewer, query)))
         (failures(viewer, query, model))
         (filter_bar(viewer, &filters(viewer, query, model)))
-        (tokens(viewer, query))
+        (tokens(viewer, query, model))
         (split(task_rows(viewer, query, model), panel))
         @if let Some(ask) = &model.ask { (ask_dialog(viewer, ask)) }
+    }
+}
+
+/// The list as a command. It is absent with a text or a cause, which the command cannot have.
+fn as_command(viewer: &Viewer, query: &TasksPageQuery) -> Markup {
+    let state = query.state.map(|state| ("state", state.word().to_owned()));
+    let host = (!query.host.is_empty()).then(|| ("host", query.host.clone()));
+    let blame = query.blamed.map(|blamed| ("blame", blamed.word().to_owned()));
+    let filters: Vec<(&str, String)> = [state, host, blame].into_iter().flatten().collect();
+    html! {
+        @if query.q.trim().is_empty() && query.cause.is_empty() {
+            (command_menu(viewer, &[list_lines("tasks", &filters)]))
+        }
     }
 }
 
@@ -90,7 +105,7 @@ fn cause_row(viewer: &Viewer, cause: &FailureCause) -> Markup {
         li.cause {
             span.big { (count(cause.copies)) }
             div {
-                div.t { (visible_text(&cause.cause)) }
+                div.t { (node_text(language, &cause.cause)) }
                 div.s {
                     @if let Some(host) = &cause.host { (host_short(host)) " · " }
                     @if let Some(blamed) = cause.blamed { (tasks::BLAMED.of(language)) ": " (blamed.words().of(language)) " · " }
@@ -152,36 +167,13 @@ fn filters(viewer: &Viewer, query: &TasksPageQuery, model: &TasksPageModel) -> F
         states_label: common::STATE,
         states: row,
         menus: vec![
-            host_menu(viewer, query, &base, &model.hosts),
+            host_menu(viewer, tasks::HOST_MENU, &model.hosts, &query.host, &|host| {
+                TasksPageQuery { host: host.to_owned(), ..base.clone() }.address()
+            }),
             blame_menu(viewer, query, &base),
         ],
         status: status.to_owned(),
     }
-}
-
-fn host_menu(
-    viewer: &Viewer,
-    query: &TasksPageQuery,
-    base: &TasksPageQuery,
-    hosts: &[String],
-) -> FilterMenu {
-    let any = common::ANY.of(viewer.language).to_owned();
-    let chosen = if query.host.is_empty() { any.clone() } else { query.host.clone() };
-    let mut choices = vec![FilterChoice {
-        words: any,
-        rows: None,
-        address: TasksPageQuery { host: String::new(), ..base.clone() }.address(),
-        is_current: query.host.is_empty(),
-    }];
-    for host in hosts {
-        choices.push(FilterChoice {
-            words: host.clone(),
-            rows: None,
-            address: TasksPageQuery { host: host.clone(), ..base.clone() }.address(),
-            is_current: query.host == *host,
-        });
-    }
-    FilterMenu { label: tasks::HOST_MENU, chosen, choices }
 }
 
 fn blame_menu(viewer: &Viewer, query: &TasksPageQuery, base: &TasksPageQuery) -> FilterMenu {
@@ -208,11 +200,16 @@ fn blame_menu(viewer: &Viewer, query: &TasksPageQuery, base: &TasksPageQuery) ->
 }
 
 /// Filters that neither the field nor the states show.
-fn tokens(viewer: &Viewer, query: &TasksPageQuery) -> Markup {
+fn tokens(viewer: &Viewer, query: &TasksPageQuery, model: &TasksPageModel) -> Markup {
     let without = TasksPageQuery { cause: String::new(), ..base(query) }.address();
+    let named = model.causes.iter().find(|cause| cause.key == query.cause);
+    let words = match named {
+        Some(cause) => node_text(viewer.language, &cause.cause),
+        None => tasks::CAUSE_GONE.of(viewer.language).to_owned(),
+    };
     html! {
         @if !query.cause.is_empty() {
-            div.filters { (filter_token(viewer, &visible_text(&query.cause), &without)) }
+            div.filters { (filter_token(viewer, &words, &without)) }
         }
     }
 }

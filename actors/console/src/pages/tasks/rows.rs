@@ -2,10 +2,12 @@
 
 use maud::{Markup, html};
 
-use super::model::{TaskLine, TasksPageModel};
+use super::model::{TaskCondition, TaskLine, TasksPageModel};
 use super::query::{TaskStateFilter, TasksPageQuery};
 use crate::address::{ROOT, SortBy, encoded};
-use crate::format::{age, age_tag, byte_rate, count, counted, file_name, left, visible_text};
+use crate::format::{
+    age, age_tag, byte_rate, bytes, count, counted, file_name, left, node_text, visible_text,
+};
 use crate::pages::yard::flow;
 use crate::parts::act::post_icon;
 use crate::parts::bars::progress;
@@ -151,6 +153,7 @@ pub fn task_row(viewer: &Viewer, query: &TasksPageQuery, line: &TaskLine) -> Mar
             td.w-p data-l=(common::COPIED_PART.of(language)) {
                 @match (line.condition.is_open(), copy.percent()) {
                     (true, Some(percent)) => (progress(&copy.name, percent, copy.stalled.is_some())),
+                    (false, _) if line.condition == TaskCondition::Done => span { (bytes(copy.size)) },
                     (false, Some(percent)) => span.muted { (percent) "%" },
                     _ => span.muted { "–" },
                 }
@@ -159,7 +162,7 @@ pub fn task_row(viewer: &Viewer, query: &TasksPageQuery, line: &TaskLine) -> Mar
             td.num.nw.none.p3 data-l=(common::LEFT.of(language)) { (copy.seconds_left().filter(|_| line.condition.is_open()).map_or_else(dash, left)) }
             td.num.nw.p0 data-l=(common::AGE.of(language)) { (age_tag(viewer, line.created)) }
             td class={ "wide p1 whyc" @if line.reason.is_empty() { " none" } } data-l=(tasks::REASON.of(language)) {
-                @if line.reason.is_empty() { span.muted { "–" } } @else { (visible_text(&line.reason)) }
+                @if line.reason.is_empty() { span.muted { "–" } } @else { (node_text(language, &line.reason)) }
             }
             td.act { (why_symbol(viewer, &why, &copy.name, is_open)) (row_action(viewer, line)) }
         }

@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use super::reasons::{HostObstacle, PassedReason, WhyAnswer};
 use crate::address::{ROOT, encoded};
-use crate::format::{bytes, count, host_short, percent_number, visible_text};
+use crate::format::{bytes, count, host_short, node_text, percent_number, visible_text};
 use crate::parts::act::{CommandLines, command_lines, post_button};
 use crate::parts::icon::Glyph;
 use crate::parts::mark::{Tone, state, state_saying};
@@ -93,7 +93,7 @@ pub fn why_file(viewer: &Viewer, file: &WhyFile, close: &str) -> Markup {
     let body = html! {
         section {
             p.answer { (answer(viewer, file)) }
-            @if !file.detail.is_empty() { p { (visible_text(&file.detail)) } }
+            @if !file.detail.is_empty() { p { (node_text(language, &file.detail)) } }
             (actions(viewer, file))
         }
         section { (facts(viewer, file)) }
@@ -104,7 +104,7 @@ pub fn why_file(viewer: &Viewer, file: &WhyFile, close: &str) -> Markup {
                     @for copy in &file.copies {
                         tr {
                             td { (host_short(&copy.host)) }
-                            td { @if copy.decision.is_empty() { (why::STAYS.of(language)) } @else { (visible_text(&copy.decision)) } }
+                            td { @if copy.decision.is_empty() { (why::STAYS.of(language)) } @else { (node_text(language, &copy.decision)) } }
                         }
                     }
                 } }
@@ -112,7 +112,7 @@ pub fn why_file(viewer: &Viewer, file: &WhyFile, close: &str) -> Markup {
         }
         @if !file.sources.is_empty() { section { (sources(viewer, file)) } }
         @if !file.destinations.is_empty() { section { (destinations(viewer, file)) } }
-        section { h3 { (why::SAME_AS_COMMAND.of(language)) } (command_lines(language, &file.commands)) }
+        section { h3 { (why::SAME_AS_COMMAND.of(language)) } (command_lines(viewer, &file.commands)) }
     };
     side_panel(viewer, why::FILE_QUESTION.of(language), &file.name, close, body)
 }

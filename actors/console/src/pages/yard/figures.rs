@@ -85,7 +85,10 @@ fn served(viewer: &Viewer, figures: &YardFigures) -> Figure {
     let language = viewer.language;
     let value = figures.served.map_or_else(|| "–".to_owned(), percent_number);
     let mut shown = figure(viewer, yard::SERVED, value, "/map");
-    let Some(now) = figures.served else { return shown };
+    let Some(now) = figures.served else {
+        shown.detail = yard::SERVED_UNKNOWN.of(language).to_owned();
+        return shown;
+    };
     shown.unit = "%".to_owned();
     let is_low = figures.served_usual.is_some_and(|usual| now < usual - 1.0);
     shown.tone = if is_low { Tone::Bad } else { Tone::Plain };
@@ -110,6 +113,8 @@ fn hot(viewer: &Viewer, figures: &YardFigures) -> Figure {
         shown.tone = Tone::Warn;
     } else if figures.hot > 0 {
         shown.detail = yard::HOT_ALL_PLACED.of(language).to_owned();
+    } else {
+        shown.detail = yard::NONE_HOT.of(language).to_owned();
     }
     shown
 }

@@ -2,7 +2,7 @@
 
 use super::trouble::{Trouble, TroubleCause};
 use crate::address::{ROOT, encoded, host_page};
-use crate::format::{bare_host, bytes, count, counted, day_and_time, percent, since, visible_text};
+use crate::format::{bare_host, bytes, count, counted, day_and_time, node_text, percent, since};
 use crate::parts::icon::Glyph;
 use crate::parts::mark::{StateMark, Tone};
 use crate::parts::verdict::VerdictRow;
@@ -96,7 +96,7 @@ fn title(viewer: &Viewer, trouble: &Trouble) -> String {
         TroubleCause::HookFails { hook, .. } => {
             dated(viewer, at, yard::HOOK_TITLE, yard::HOOK_TITLE_SHORT, ("hook", hook))
         }
-        TroubleCause::Warning { text } => visible_text(text),
+        TroubleCause::Warning { text } => node_text(language, text),
     }
 }
 
@@ -172,19 +172,23 @@ fn consequences(viewer: &Viewer, trouble: &Trouble) -> String {
             yard::OVER_REMOVING.fill(language, &values)
         }
         TroubleCause::InputUnreadable { reason, .. } => {
-            yard::INPUT_DETAIL.fill(language, &[("reason", &visible_text(reason))])
+            yard::INPUT_DETAIL.fill(language, &[("reason", &node_text(language, reason))])
         }
         TroubleCause::InputUnset { .. } => yard::INPUT_UNSET.of(language).to_owned(),
         TroubleCause::BadRows { line, reason, .. } => {
-            let values = [("line", line.to_string()), ("reason", visible_text(reason))];
+            let values = [("line", line.to_string()), ("reason", node_text(language, reason))];
             yard::BAD_ROWS.fill(language, &[("line", &values[0].1), ("reason", &values[1].1)])
         }
         TroubleCause::NoLeader => yard::NO_LEADER_DETAIL.of(language).to_owned(),
-        TroubleCause::NotReady { reasons } => visible_text(&reasons.join("; ")),
-        TroubleCause::Blocked { reason } => visible_text(reason),
+        TroubleCause::NotReady { reasons } => {
+            let reasons: Vec<String> =
+                reasons.iter().map(|reason| node_text(language, reason)).collect();
+            reasons.join("; ")
+        }
+        TroubleCause::Blocked { reason } => node_text(language, reason),
         TroubleCause::OtherManager { .. } => yard::FOREIGN_DETAIL.of(language).to_owned(),
         TroubleCause::HookFails { reason, .. } => {
-            yard::HOOK_DETAIL.fill(language, &[("reason", &visible_text(reason))])
+            yard::HOOK_DETAIL.fill(language, &[("reason", &node_text(language, reason))])
         }
         TroubleCause::Warning { .. } => String::new(),
     }

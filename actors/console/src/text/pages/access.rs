@@ -12,6 +12,8 @@ texts! {
     STEP_REMOVALS = "Removals", "삭제";
     STEP_FAILURES = "Failures", "실패";
     HISTORY_EMPTY = "Nothing is on record", "기록 없음";
+    HISTORY_EMPTY_BODY = "Copies and removals stand here once they have ended.", "복사와 삭제가 끝나면 이곳에 표시됩니다.";
+    HISTORY_NONE = "No copy or removal matches", "조건에 맞는 복사나 삭제 없음";
     HISTORY_CAPTION = "History", "이력";
     EXPORT_CSV = "CSV", "CSV";
     EXPORT_JSON = "JSON lines", "JSON 줄 형식";
@@ -30,6 +32,11 @@ texts! {
     DONE = "done", "처리됨";
     REFUSED = "refused", "거부됨";
     AUDIT_EMPTY = "No row matches", "해당 기록 없음";
+    AUDIT_ACTOR = "Account, such as alice", "계정, 예: alice";
+    AUDIT_ACTION = "Action, such as setHostMode", "동작, 예: setHostMode";
+    AUDIT_FROM = "From", "시작";
+    AUDIT_TO = "To", "끝";
+    EXPORT_REASON = "Reason of the export", "내보내는 사유";
     SETTINGS_SENTENCE = "Values in force, their origin, and their defaults. Change the file on the node, then reload.", "적용 값, 출처, 기본값. 노드의 파일을 고친 다음 다시 읽으십시오.";
     RELOAD = "Reload…", "다시 읽기…";
     RELOAD_CONFIRM = "Put {n} in force", "{n} 적용";
@@ -90,7 +97,11 @@ texts! {
     REVOKE_TOKEN = "Revoke…", "회수…";
     ROTATE_TOKEN = "Rotate…", "교체…";
     NEW_SECRET = "The secret of {name}, shown only now", "{name} 비밀 값, 지금만 표시";
-    NO_ENTRIES = "None", "없음";
+    NO_USERS = "There is no user yet", "아직 사용자 없음";
+    NO_USERS_BODY = "A person signs in with a name and a password. So the audit names who acted.", "사람은 이름과 암호로 로그인합니다. 그래야 감사 기록에 누가 작업했는지 남습니다.";
+    NO_TOKENS = "There is no token yet", "아직 토큰 없음";
+    NO_TOKENS_BODY = "Programs and the command line sign in with a token.", "프로그램과 명령줄은 토큰으로 로그인합니다.";
+    NO_SESSIONS = "Nobody is signed in", "로그인한 사람 없음";
     GUIDE_CONTENTS = "Contents", "목차";
     GUIDE_ENGLISH_ONLY = "This chapter is in English.", "이 장은 영어로만 제공됩니다.";
 }

@@ -44,6 +44,8 @@ texts! {
     FROM_CALL = "added by a call", "호출로 추가";
     STATE_SINCE = "since {since}", "시작 {since}";
     LATENCY = "answers in {ms} ms", "응답 시간 {ms} ms";
+    FAILURE_NEXT = "Look on the host whether its worker runs: systemctl status reelyard-worker", "호스트에서 워커가 실행 중인지 확인하십시오: systemctl status reelyard-worker";
+    NO_TRAFFIC_BODY = "A worker of Reelyard reports it by itself. For another host, set hosts.node_exporters.", "Reelyard 워커는 스스로 보고합니다. 다른 호스트는 hosts.node_exporters를 설정하십시오.";
     FAILURE = "The last probe failed", "마지막 확인 실패";
     TOKEN_TROUBLE = "Its worker has no valid token", "워커의 토큰이 유효하지 않음";
     AGENT_FAILURE = "Its worker does not report", "워커가 보고하지 않음";
@@ -102,9 +104,9 @@ texts! {
     HISTORY_HERE = "Last on this host", "이 호스트의 최근 기록";
     HISTORY_LINK = "History of this host", "이 호스트의 이력";
     NO_HISTORY = "Nothing was copied or removed here", "이 호스트에서 복사하거나 삭제한 것이 없음";
-    ASK_DRAIN_TEXT = "They get no new copies. Their files are copied elsewhere and then removed. It can be ended at any time by “Activate”.", "새 사본을 받지 않으며, 파일을 다른 곳에 복사한 뒤 삭제합니다. 언제든 “운영으로 전환”으로 끝낼 수 있습니다.";
-    ASK_MAINTAIN_TEXT = "They are not asked and get no copies; their files count as placed. It can be ended at any time by “Activate”.", "상태를 확인하지 않고 사본도 보내지 않습니다. 파일은 배치된 것으로 셉니다. 언제든 “운영으로 전환”으로 끝낼 수 있습니다.";
-    ASK_REMOVE_TEXT = "The node forgets them. Files on their disks stay.", "노드가 이 호스트를 더 이상 관리하지 않습니다. 디스크의 파일은 남습니다.";
+    ASK_DRAIN_TEXT = "No new copies go there. The files there are copied elsewhere and then removed. “Activate” ends it at any time.", "새 사본을 받지 않으며, 파일을 다른 곳에 복사한 뒤 삭제합니다. 언제든 “운영으로 전환”으로 끝낼 수 있습니다.";
+    ASK_MAINTAIN_TEXT = "The node asks nothing there and sends no copies; the files there count as placed. “Activate” ends it at any time.", "상태를 확인하지 않고 사본도 보내지 않습니다. 파일은 배치된 것으로 셉니다. 언제든 “운영으로 전환”으로 끝낼 수 있습니다.";
+    ASK_REMOVE_TEXT = "The node forgets a removed host. Files on the disks stay.", "노드가 이 호스트를 더 이상 관리하지 않습니다. 디스크의 파일은 남습니다.";
     VERB_DRAIN = "Drain {hosts}", "{hosts} 비우기";
     VERB_MAINTAIN = "Start maintenance", "점검 시작";
     VERB_REMOVE = "Remove {hosts}", "{hosts} 제거";

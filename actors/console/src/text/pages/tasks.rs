@@ -9,6 +9,7 @@ texts! {
     BY_CAUSE = "Failed in the last hour, by cause", "지난 1시간 실패, 원인별";
     RETRY_ALL = "Retry all {n} that can be…", "가능한 {n}건 모두 다시 시도…";
     RETRY_N = "Retry {n}", "{n}건 다시 시도";
+    CAUSE_GONE = "a cause of more than an hour ago", "1시간 넘게 지난 원인";
     SHOW = "Show", "보기";
     NOTHING_TO_DO = "Nothing to do: planned elsewhere", "할 일 없음: 다른 곳에 계획됨";
     BLAMED = "Blamed", "원인";
@@ -34,7 +35,7 @@ texts! {
     RETRY_MANY = "Retry…", "다시 시도…";
     CANCEL_MANY = "Cancel…", "취소…";
     VERB_CANCEL = "Cancel copies", "복사 취소";
-    ASK_CANCEL_TEXT = "They end now. The planner may plan these files again.", "지금 종료합니다. 같은 파일의 복사를 다시 계획할 수 있습니다.";
+    ASK_CANCEL_TEXT = "A running copy ends now. The planner may plan the same file again.", "지금 종료합니다. 같은 파일의 복사를 다시 계획할 수 있습니다.";
     LEFT_OUT_NOT_FAILED = "Left out, because they have not failed, or another task replaced them: {tasks}.", "실패하지 않았거나 다른 작업으로 대체되어 제외: {tasks}.";
     LEFT_OUT_NOT_OPEN = "Left out, because they have ended: {tasks}.", "이미 끝나서 제외: {tasks}.";
     ASK_RETRY_TEXT = "Each is planned again. Copies that are planned elsewhere are left out.", "각각 다시 계획합니다. 다른 곳에 계획된 복사는 제외합니다.";

@@ -3,6 +3,8 @@
 use crate::text::texts;
 
 texts! {
+    SERVED_UNKNOWN = "no requests counted", "집계된 요청 없음";
+    NONE_HOT = "none rises now", "급상승 파일 없음";
     WRONG = "{n}, the oldest since {at}", "{n}, 가장 오래된 것은 {at}부터";
     NOTHING_WRONG_FOR = "Nothing is wrong, for {duration}", "이상 없음, {duration}째";
     NOTHING_WRONG = "Nothing is wrong", "이상 없음";

@@ -325,6 +325,6 @@ pub fn found(viewer: &Viewer) -> PageParts {
         hit(FindKind::File, NAMES[8], "Placed"),
         hit(FindKind::Action, "Trust 10.4.2.31 again", ""),
     ];
-    let query = FindPageQuery { q: "2.31".into() };
+    let query = FindPageQuery { q: "2.31".into(), ..FindPageQuery::default() };
     PageParts::new(NavPage::Yard, "2.31", find::render(&query, &FindPageModel { hits }, viewer))
 }

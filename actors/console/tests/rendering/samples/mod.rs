@@ -13,6 +13,7 @@ mod yard;
 use jiff::tz::TimeZone;
 use maud::Markup;
 use reelyard_console::frame::{FrameModel, LiveMark, PageParts, RefusalPage, page, refusal_page};
+use reelyard_console::pages::find::palette;
 use reelyard_console::text::Language;
 use reelyard_console::{Density, Moment, ReadableAreas, Theme, Viewer, ViewerRights, ViewerRole};
 
@@ -47,6 +48,7 @@ pub fn operator(language: Language, theme: Theme) -> Viewer {
         now: NOW,
         csrf: "csrf-token-of-the-session".into(),
         nonce: "c2FtcGxlLW5vbmNl".into(),
+        origin: "https://yard-east:8080".into(),
     }
 }
 
@@ -78,6 +80,7 @@ fn frame(here: &str) -> FrameModel {
         stream: None,
         here: here.into(),
         outcome: None,
+        palette: None,
     }
 }
 
@@ -93,7 +96,9 @@ pub struct Sample {
 pub fn all(viewer: &Viewer) -> Vec<Sample> {
     let mut samples = Vec::new();
     let mut add = |name: &'static str, parts: PageParts| {
-        let document = page(&parts, &frame("/console"), viewer);
+        // The page Find has its own field.
+        let palette = (name != "find").then(|| palette(viewer, "/console"));
+        let document = page(&parts, &FrameModel { palette, ..frame("/console") }, viewer);
         samples.push(Sample { name, document });
     };
     add("yard", yard::trouble(viewer));

@@ -31,6 +31,7 @@ pub fn past(viewer: &Viewer) -> PageParts {
     };
     let model = HistoryPageModel {
         kept: 100_000,
+        hosts: vec!["10.4.2.27:8888".into()],
         rows: (0..10).map(row).collect(),
         page: RowPage {
             first: 1,

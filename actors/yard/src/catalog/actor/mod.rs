@@ -36,9 +36,6 @@ const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 /// Looks are never closer together than this, whatever is configured.
 const SHORTEST_POLL: Duration = Duration::from_millis(100);
 
-/// Inputs whose changes the kernel reports are checked after this many poll intervals, in case a report was lost.
-const WATCHED_POLL: u32 = 15;
-
 /// The largest number of running look-ups of masters. On a mount that hangs they do not end, and each occupies a
 /// thread that others need.
 const LOOK_UPS_AT_ONCE: usize = 4;
@@ -125,12 +122,9 @@ impl Catalog {
         self.shell.view().clone()
     }
 
-    /// Checks every input again after a poll interval, or later if the kernel reports every change.
+    /// Checks every input again after a poll interval.
     fn sleep_until_poll(&mut self, ctx: &mut Context<Self>) {
-        let is_watched =
-            self.view.ready && self.view.noticed_by().all(|(_, by)| *by == NoticedBy::Events);
-        let interval = self.settings.poll_interval.max(SHORTEST_POLL);
-        self.sleep(if is_watched { interval * WATCHED_POLL } else { interval }, ctx);
+        self.sleep(self.settings.poll_interval.max(SHORTEST_POLL), ctx);
     }
 
     fn look_at_all(&mut self, ctx: &mut Context<Self>) {

@@ -27,6 +27,10 @@ pub type ChangeNotifier = Box<dyn Fn() + Send + Sync>;
 /// How often paths are followed again because they changed while the watch began.
 const ATTEMPTS: usize = 3;
 
+/// After this many quiet looks every directory is watched again. The kernel drops a watch without a report when
+/// a file system is unmounted, and the same one may be mounted again.
+const QUIET_LOOKS: u32 = 30;
+
 /// Something to be looked out for.
 #[derive(Clone, Copy, Debug)]
 pub enum WatchTarget<'a> {
@@ -57,6 +61,8 @@ pub struct InputWatch {
     watcher: Option<RecommendedWatcher>,
     /// The directories watched, with device and inode of each.
     dirs: BTreeMap<PathBuf, (u64, u64)>,
+    /// Looks without a report since every directory was watched again.
+    quiet_looks: u32,
 }
 
 /// The state that the watcher's thread and the checks share.
@@ -99,7 +105,7 @@ impl InputWatch {
             failed: AtomicBool::new(false),
             overflows: AtomicU64::new(0),
         };
-        InputWatch { hub: Some(Arc::new(hub)), watcher: None, dirs: BTreeMap::new() }
+        InputWatch { hub: Some(Arc::new(hub)), ..InputWatch::default() }
     }
 
     /// How often the kernel's queue of changes overflowed since the start. Each time every input is
@@ -116,19 +122,26 @@ impl InputWatch {
             let noticed_by = vec![NoticedBy::Polling { why }; sought.len()];
             return WatchReport { noticed_by, replaced: vec![false; sought.len()] };
         };
-        hub.is_notified.store(false, Ordering::SeqCst);
+        let had_news = hub.is_notified.swap(false, Ordering::SeqCst);
+        self.quiet_looks += 1;
+        let mut is_quiet = !had_news && self.quiet_looks <= QUIET_LOOKS;
+        if !is_quiet {
+            self.quiet_looks = 0;
+        }
         if hub.failed.swap(false, Ordering::SeqCst) {
             self.watcher = None;
+            self.dirs.clear();
         }
         let mut all = resolve_all(sought);
         let mut unwatched = BTreeMap::new();
         for _ in 0..ATTEMPTS {
-            unwatched = self.watch_all(&hub, sought, &all);
+            unwatched = self.watch_all(&hub, sought, &all, is_quiet);
             let again = resolve_all(sought);
             if again == all {
                 break;
             }
             all = again;
+            is_quiet = false;
         }
         let replaced = std::mem::take(&mut *locked(&hub.replaced));
         WatchReport {
@@ -140,12 +153,14 @@ impl InputWatch {
         }
     }
 
-    /// Watches every directory that these paths need. Answers which cannot be watched, and why.
+    /// Watches every directory that these paths need. If it is quiet, nothing was reported since the last call,
+    /// so the directories watched then still are. Answers which cannot be watched, and why.
     fn watch_all(
         &mut self,
         hub: &Arc<InputWatchShared>,
         sought: &[WatchTarget<'_>],
         all: &[PathEntries],
+        is_quiet: bool,
     ) -> BTreeMap<PathBuf, String> {
         let interest = interest_in(sought, all);
         let wanted = interest.dirs();
@@ -153,7 +168,7 @@ impl InputWatch {
         self.unwatch_surplus(&wanted);
         let mut unwatched = BTreeMap::new();
         for dir in wanted {
-            if let Err(why) = self.watch_one(hub, &dir) {
+            if let Err(why) = self.watch_one(hub, &dir, is_quiet) {
                 unwatched.insert(dir, why);
             }
         }
@@ -174,14 +189,26 @@ impl InputWatch {
         }
     }
 
-    /// Watches `dir`, even if it should already be watched. The watcher drops a directory that is moved
-    /// away, and does not notice its return.
-    fn watch_one(&mut self, hub: &Arc<InputWatchShared>, dir: &Path) -> Result<(), String> {
+    /// Watches `dir`. Unless it is quiet, this includes a directory that should already be watched: the watcher
+    /// drops one that is moved away, and does not notice its return. The move itself is reported.
+    fn watch_one(
+        &mut self,
+        hub: &Arc<InputWatchShared>,
+        dir: &Path,
+        is_quiet: bool,
+    ) -> Result<(), String> {
         let path = dir.display();
+        // It counts as watched only after success.
+        let watched = self.dirs.remove(dir);
         let metadata = std::fs::metadata(dir).map_err(|error| format!("{path}: {error}"))?;
         let identity = (metadata.dev(), metadata.ino());
-        if self.dirs.get(dir).is_some_and(|watched| *watched != identity) {
-            self.unwatch(dir);
+        match watched {
+            Some(watched) if watched != identity => self.unwatch(dir),
+            Some(_) if is_quiet => {
+                self.dirs.insert(dir.to_owned(), identity);
+                return Ok(());
+            }
+            _ => {}
         }
         let figures = rustix::fs::statfs(dir).map_err(|error| format!("{path}: {error}"))?;
         if let Some(kind) = mounts::unwatchable_kind(&figures) {

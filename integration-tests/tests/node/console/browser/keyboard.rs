@@ -10,6 +10,9 @@ use super::visits::{signed_in, until};
 const ENTER: &str = "\u{e007}";
 const ESCAPE: &str = "\u{e00c}";
 const TAB: &str = "\u{e004}";
+const CONTROL: &str = "\u{e009}";
+const DOWN: &str = "\u{e015}";
+const RELEASE: &str = "\u{e000}";
 
 async fn open(yard: &ConsoleYard, browser: &Browser, page: &str) -> Result<()> {
     browser.open(&format!("{}/console{page}", yard.url())).await
@@ -25,6 +28,7 @@ async fn the_console_is_used_by_keys_only() -> Result<()> {
     a_filter_keeps_the_focus_and_announces_its_count(&yard, &browser).await?;
     letters_lead_to_pages_and_menus_close_by_escape(&yard, &browser).await?;
     rows_are_picked_and_an_action_is_confirmed(&yard, &browser).await?;
+    the_palette_finds_and_acts(&yard, &browser).await?;
     nothing_moves_for_a_person_who_prefers_that(&yard, &browser).await
 }
 
@@ -136,6 +140,44 @@ async fn rows_are_picked_and_an_action_is_confirmed(
     assert!(mode()?.contains("maintenance"));
     let visit = yard.visit("keys", "operator")?;
     assert_eq!(yard.post(&visit, &format!("/console/hosts/{host}/active"), &[])?.status, 303);
+    Ok(())
+}
+
+/// Ctrl K opens the palette over any page. Arrows lead through its list, and Enter in the field opens the first hit.
+async fn the_palette_finds_and_acts(yard: &ConsoleYard, browser: &Browser) -> Result<()> {
+    let host = yard.ground.destination(0).to_string();
+    let ctrl_k = format!("{CONTROL}k{RELEASE}");
+    open(yard, browser, "/plan").await?;
+    browser.press(&ctrl_k).await?;
+    until(browser, "document.activeElement.matches('#palette[open] input[type=search]')").await;
+    browser.press("gamma").await?;
+    until(browser, "document.querySelector('#found').textContent.includes('beta gamma.mpg')").await;
+    browser.press(DOWN).await?;
+    until(browser, "document.activeElement.matches('#found a')").await;
+    browser.press(ESCAPE).await?;
+    until(
+        browser,
+        "!document.querySelector('#palette').open && location.pathname === '/console/plan'",
+    )
+    .await;
+    browser.press(&ctrl_k).await?;
+    until(browser, "document.activeElement.matches('#palette[open] input[type=search]')").await;
+    browser.press(&format!("drain {host}")).await?;
+    until(browser, &format!("document.querySelector('#found').dataset.q === 'drain {host}'")).await;
+    browser.press(ENTER).await?;
+    until(browser, "location.search === '?ask=drain' && !!document.querySelector('[data-dialog]')")
+        .await;
+    browser.press(ESCAPE).await?;
+    until(browser, "!document.querySelector('[data-dialog]')").await;
+    // The page of a host offers its actions before anything is typed, with what was opened last above them.
+    browser.press(&ctrl_k).await?;
+    until(browser, "document.querySelector('#found').textContent.includes('Drain')").await;
+    until(
+        browser,
+        &format!("document.querySelector('#recent').textContent.includes('Drain {host}')"),
+    )
+    .await;
+    browser.press(ESCAPE).await?;
     Ok(())
 }
 

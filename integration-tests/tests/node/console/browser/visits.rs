@@ -5,11 +5,11 @@ use reelyard_integration_tests::probes::accessibility::too_wide;
 use reelyard_integration_tests::probes::browser::Browser;
 use reelyard_integration_tests::probes::waiting::eventually_some;
 
-use super::super::console_yard::{ConsoleYard, FILES};
+use super::super::console_yard::{ConsoleYard, FILES, Visit};
 use super::accessibility::keep_picture;
 
 /// Waits until an element shows these words.
-async fn until_shown(browser: &Browser, selector: &str, words: &str) {
+pub(super) async fn until_shown(browser: &Browser, selector: &str, words: &str) {
     eventually_some(&format!("{selector} shows {words}"), || async {
         browser.text(selector).await.ok()?.filter(|text| text.contains(words))
     })
@@ -18,7 +18,11 @@ async fn until_shown(browser: &Browser, selector: &str, words: &str) {
 
 /// A browser with the session of an administrator.
 pub(super) async fn signed_in(yard: &ConsoleYard) -> Result<Browser> {
-    let visit = yard.visit("boss", "admin")?;
+    signed_in_as(yard, &yard.visit("boss", "admin")?).await
+}
+
+/// A browser with this session.
+pub(super) async fn signed_in_as(yard: &ConsoleYard, visit: &Visit) -> Result<Browser> {
     let browser = Browser::start(true).await?;
     browser.open(&format!("{}/login", yard.url())).await?;
     let secret = visit.cookie.trim_start_matches("Cookie: reelyard_session=");

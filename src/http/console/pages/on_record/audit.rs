@@ -1,6 +1,9 @@
 //! `/console/audit`: changes and refused calls.
 
 use actix_web::{HttpRequest, HttpResponse, web};
+use jiff::Timestamp;
+use jiff::civil::DateTime;
+use jiff::tz::TimeZone;
 use reelyard_access::audit::AuditOutcome;
 use reelyard_access::rights::AccessScope;
 use reelyard_api::AuditRowInfo;
@@ -29,7 +32,7 @@ pub async fn show(
 ) -> Result<HttpResponse, ConsoleRefusal> {
     let visitor = Visitor::of(&request, &state, &AccessScope::AuditRead)?;
     let query = AuditPageQuery::parse(request.query_string());
-    let model = model(&state, &query).await?;
+    let model = model(&state, &query, &visitor.viewer.zone).await?;
     let content = audit::render(&query, &model, &visitor.viewer);
     let title = NavPage::Audit.title().of(visitor.viewer.language);
     let parts = PageParts::new(NavPage::Audit, title, content);
@@ -39,8 +42,9 @@ pub async fn show(
 async fn model(
     state: &web::Data<NodeHttpState>,
     query: &AuditPageQuery,
+    zone: &TimeZone,
 ) -> Result<AuditPageModel, ProblemResponse> {
-    let AuditFilterQuery { actor, subject, operation, since, until, outcome } = filter(query);
+    let AuditFilterQuery { actor, subject, operation, since, until, outcome } = filter(query, zone);
     let wanted = AuditRowQuery {
         actor,
         subject,
@@ -72,18 +76,27 @@ async fn model(
 }
 
 /// The filter of the page as the API has it.
-pub fn filter(query: &AuditPageQuery) -> AuditFilterQuery {
+pub fn filter(query: &AuditPageQuery, zone: &TimeZone) -> AuditFilterQuery {
     AuditFilterQuery {
         actor: given(&query.actor),
         subject: given(&query.q),
         operation: given(&query.action),
-        since: given(&query.from),
-        until: given(&query.to),
+        since: instant(&query.from, zone),
+        until: instant(&query.to, zone),
         outcome: query.outcome.map(|outcome| match outcome {
             AuditOutcomeFilter::Done => AuditOutcome::Accepted,
             AuditOutcomeFilter::Refused => AuditOutcome::Refused,
         }),
     }
+}
+
+/// The instant that a field of a page names, in the form of the API. None for a text that names none.
+fn instant(text: &str, zone: &TimeZone) -> Option<String> {
+    if let Ok(instant) = text.parse::<Timestamp>() {
+        return Some(instant.to_string());
+    }
+    let local: DateTime = text.parse().ok()?;
+    Some(local.to_zoned(zone.clone()).ok()?.timestamp().to_string())
 }
 
 fn given(text: &str) -> Option<String> {

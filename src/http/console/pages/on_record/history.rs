@@ -21,6 +21,7 @@ use crate::csv;
 use crate::http::api::yard_calls::history::{HistoryFilter, HistoryPosition, Kind, history_page};
 use crate::http::computing::computed;
 use crate::http::console::answer;
+use crate::http::console::pages::host_choices::host_choices;
 use crate::http::console::refusal::ConsoleRefusal;
 use crate::http::console::visitor::Visitor;
 use crate::http::node_state::NodeHttpState;
@@ -62,8 +63,10 @@ fn model(
     let is_first = query.after.is_empty() && !rows.is_empty();
     let next = page.next.map(|next| HistoryPageQuery { after: next.0, ..query.clone() }.address());
     let total = (is_first && next.is_none()).then_some(rows.len() as u64);
+    let hosts = state.actors.hosts.present();
     Ok(HistoryPageModel {
         kept: copies + removals,
+        hosts: host_choices(hosts.keys(), &query.host),
         page: RowPage {
             first: u64::from(is_first),
             shown: rows.len() as u64,
@@ -107,7 +110,7 @@ fn row(line: HistoryLine) -> HistoryRow {
         }
         HistoryEntry::Removal { why, ending, .. } => match ending {
             Ending::Removed | Ending::Absent => (RecentStep::Removed, None, why),
-            failed => (RecentStep::Failed, None, format!("{why}; {}", word(&failed))),
+            failed => (RecentStep::Failed, None, format!("{}. {why}", failed.words())),
         },
     };
     HistoryRow {
@@ -121,16 +124,6 @@ fn row(line: HistoryLine) -> HistoryRow {
         size: line.size,
         asked_by: line.asked_by,
         reason,
-    }
-}
-
-/// The result of a removal as the API has it, in one line.
-fn word(ending: &Ending) -> String {
-    match serde_json::to_value(ending) {
-        Ok(serde_json::Value::String(word)) => word,
-        Ok(other) => other.to_string(),
-        // Plain data always serializes.
-        Err(_) => String::new(),
     }
 }
 

@@ -104,7 +104,11 @@ impl FileSearch<'_> {
         if is_sought(Skip::Placed) {
             files |= self.listed & &self.placed.all;
         }
-        let (reasons, _) = self.files.snapshot.reasons_of(self.not_placed(), self.names);
+        let (reasons, waiting) = self.files.snapshot.reasons_of(self.not_placed(), self.names);
+        // A round that finds no free source does not examine them.
+        if is_sought(Skip::NoPair) {
+            files |= waiting - self.in_state(FileStateFilter::Copying);
+        }
         for (_, of_reason) in reasons.into_iter().filter(|(skip, _)| is_sought(*skip)) {
             files |= of_reason;
         }

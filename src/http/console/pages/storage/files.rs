@@ -14,7 +14,7 @@ use reelyard_console::parts::table::RowPage;
 use reelyard_core::names::FileId;
 use roaring::RoaringBitmap;
 
-use super::file_dialogs;
+use super::dialogs::file_dialogs;
 use super::file_search::{FileSearch, FoundFiles};
 use super::why;
 use crate::http::api::yard_calls::files::FileListSnapshot;

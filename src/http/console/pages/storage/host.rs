@@ -16,6 +16,7 @@ use reelyard_console::pages::host::{
 use reelyard_console::pages::hosts::{HostCondition, HostLine};
 use reelyard_console::pages::yard::{RecentLine, TRAFFIC_TABLE};
 use reelyard_console::parts::chart::ChartMark;
+use reelyard_console::parts::dialog::AskDialog;
 use reelyard_console::text::yard as words;
 use reelyard_console::{Moment, Viewer};
 use reelyard_core::host::{HostAddr, HostKind};
@@ -23,7 +24,7 @@ use reelyard_core::names::FileId;
 use reelyard_yard::task_manager::TaskManagerView;
 use roaring::RoaringBitmap;
 
-use super::host_dialogs;
+use super::dialogs::host_dialogs;
 use crate::http::computing::computed;
 use crate::http::console::answer;
 use crate::http::console::live_part::LivePart;
@@ -123,14 +124,24 @@ fn model(state: &NodeHttpState, view: &HostView, asked: &str, viewer: &Viewer) -
         sends_below: view.sends_below.map(|rate| rate.0),
         receives_below: view.receives_below.map(|rate| rate.0),
         recent: lines,
-        ask: host_dialogs::of_word(
-            asked,
-            std::slice::from_ref(&line),
-            &host_page(&line.host),
-            viewer,
-        ),
+        ask: ask_of(state, asked, &line, viewer),
         line,
     }
+}
+
+/// The dialog that the address asks for.
+fn ask_of(
+    state: &NodeHttpState,
+    asked: &str,
+    line: &HostLine,
+    viewer: &Viewer,
+) -> Option<AskDialog> {
+    let lines = std::slice::from_ref(line);
+    let ask = host_dialogs::of_word(asked, lines, &host_page(&line.host), viewer)?;
+    Some(match asked {
+        "drain" => host_dialogs::with_room(state, ask, lines, viewer),
+        _ => ask,
+    })
 }
 
 /// The files that no other host holds. None for a host without a list of files.

@@ -11,9 +11,10 @@ use reelyard_console::pages::hosts::{
     self, HealthFilter, HostCondition, HostLine, HostModeWord, HostRoleWord, HostsPageModel,
     HostsPageQuery, ModeFilter, RoleFilter,
 };
+use reelyard_console::parts::dialog::AskDialog;
 use reelyard_console::parts::table::RowPage;
 
-use super::host_dialogs;
+use super::dialogs::host_dialogs;
 use crate::http::computing::computed;
 use crate::http::console::answer;
 use crate::http::console::chosen::ChosenRows;
@@ -58,13 +59,9 @@ fn model(state: &NodeHttpState, query: &HostsPageQuery, viewer: &Viewer) -> Host
     let lines = lines(state);
     let totals = host_lines::totals(&lines);
     let closed = HostsPageQuery { ask: String::new(), ..query.clone() }.address();
-    let ask = match query.all {
-        true => host_dialogs::of_matching(query, chosen(&lines, query), &closed, viewer),
-        false => {
-            let picked = lines.iter().filter(|line| query.pick.contains(&line.host));
-            let picked: Vec<HostLine> = picked.cloned().collect();
-            host_dialogs::of_word(&query.ask, &picked, &closed, viewer)
-        }
+    let ask = match query.ask.as_str() {
+        "" => None,
+        _ => asked(state, query, &lines, &closed, viewer),
     };
     let why = lines.iter().find(|line| line.host == query.why).cloned();
     let mut matching: Vec<HostLine> =
@@ -100,7 +97,24 @@ fn model(state: &NodeHttpState, query: &HostsPageQuery, viewer: &Viewer) -> Host
     }
 }
 
-/// The hosts that match the filter of a page, and for which its action can do something.
+/// The dialog that an address asks for.
+fn asked(
+    state: &NodeHttpState,
+    query: &HostsPageQuery,
+    lines: &[HostLine],
+    closed: &str,
+    viewer: &Viewer,
+) -> Option<AskDialog> {
+    let chosen = chosen(lines, query);
+    let hosts = chosen.rows.clone();
+    let ask = host_dialogs::of_chosen(query, chosen, closed, viewer)?;
+    Some(match query.ask.as_str() {
+        "drain" => host_dialogs::with_room(state, ask, &hosts, viewer),
+        _ => ask,
+    })
+}
+
+/// The picked hosts, or those that match the filter of a page, for which its action can do something.
 pub fn matching(state: &NodeHttpState, query: &HostsPageQuery) -> ChosenRows<HostLine> {
     chosen(&lines(state), query)
 }
@@ -112,7 +126,11 @@ fn chosen(lines: &[HostLine], query: &HostsPageQuery) -> ChosenRows<HostLine> {
         "active" => Some(HostModeWord::Active),
         _ => None,
     };
-    let matching = lines.iter().filter(|line| is_wanted(line, query));
+    let is_chosen = |line: &&HostLine| match query.all {
+        true => is_wanted(line, query),
+        false => query.pick.contains(&line.host),
+    };
+    let matching = lines.iter().filter(is_chosen);
     ChosenRows::of(matching, |line| Some(line.mode) != unsuited).map(HostLine::clone)
 }
 

@@ -95,7 +95,7 @@ fn model(state: &NodeHttpState, query: &PlanPageQuery) -> PlanPageModel {
             .map(|sought| exchange(state, sought, &round.removals))
             .collect(),
         removals: round.removals.into_iter().take(rows("removals")).map(removal).collect(),
-        passed: round.skipped.into_iter().filter_map(passed).collect(),
+        passed: passed_over(round.skipped),
         back_offs: round.back_offs.into_iter().take(ROWS).map(back_off).collect(),
     }
 }
@@ -204,6 +204,13 @@ fn exchange(
         hits: u64::from(sought.hits),
         verdict: sought.why,
     }
+}
+
+/// The reasons that hold files back, that of most files first.
+fn passed_over(skipped: Vec<Skipped>) -> Vec<PassedLine> {
+    let mut lines: Vec<PassedLine> = skipped.into_iter().filter_map(passed).collect();
+    lines.sort_by_key(|line| std::cmp::Reverse(line.files));
+    lines
 }
 
 fn passed(skipped: Skipped) -> Option<PassedLine> {

@@ -16,8 +16,8 @@ use reelyard_protocol::worker::{Blame, TaskId};
 use reelyard_yard::catalog::views::CatalogView;
 use reelyard_yard::task_manager::{Task, TaskManagerView, TaskState};
 
+use super::dialogs::task_dialogs;
 use super::failures;
-use super::task_dialogs;
 use super::why;
 use crate::http::computing::computed;
 use crate::http::console::answer;

@@ -6,6 +6,7 @@ mod backoff;
 mod link_error;
 mod reelyard;
 mod shared;
+mod silence;
 mod url;
 
 pub(in crate::downloader) use answer::body_of;
@@ -31,6 +32,7 @@ use crate::downloader::copying::order::CopyOrder;
 use crate::downloader::legacy::cfm_link as cfm;
 use crate::downloader::managers::epoch_guard::EpochGuard;
 use crate::downloader::managers::node_link::backoff::PollBackoff;
+use crate::downloader::managers::node_link::silence::unless_silent;
 use crate::downloader::{DownloaderHandle, LinkWork, ReportsDelivered, TakeOrders};
 
 /// How often a link to an old cfm checks whether a Reelyard node answers there now.
@@ -149,7 +151,8 @@ async fn ask_for_orders(link: Arc<NodeLinkShared>, downloads: DownloaderHandle) 
                 reelyard_asked = asked;
                 // At once, because reports from before a restart wait until it is known which program
                 // answers.
-                reelyard::orders(&link, &known, None, Duration::ZERO).await
+                let asking = reelyard::orders(&link, &known, None, Duration::ZERO);
+                unless_silent(&link, asking).await
             }
             NodeProtocol::Reelyard => {
                 let polled = reelyard::orders(&link, &known, rates, link.settings.wait);
@@ -200,20 +203,6 @@ async fn ask_for_orders(link: Arc<NodeLinkShared>, downloads: DownloaderHandle) 
     }
 }
 
-/// The answer of a long poll, or the failure of its node if another node can be asked instead.
-async fn unless_silent<T>(
-    link: &NodeLinkShared,
-    polled: impl Future<Output = Result<T, LinkError>>,
-) -> Result<T, LinkError> {
-    if link.settings.nodes.len() < 2 {
-        return polled.await;
-    }
-    tokio::select! {
-        answer = polled => answer,
-        failure = reelyard::silence(link) => Err(failure),
-    }
-}
-
 /// Ticks at once after a pause, otherwise after this time since the last tick.
 fn min_interval(length: Duration) -> Interval {
     let mut interval = tokio::time::interval(length);
@@ -253,7 +242,7 @@ async fn deliver_reports(link: Arc<NodeLinkShared>, downloads: DownloaderHandle)
             // not get a token.
             NodeProtocol::Unknown => continue,
             NodeProtocol::Cfm => cfm::deliver(&link, &sent).await,
-            NodeProtocol::Reelyard => reelyard::deliver(&link, &sent).await,
+            NodeProtocol::Reelyard => unless_silent(&link, reelyard::deliver(&link, &sent)).await,
         };
         match answer {
             Ok(cancelled) => {

@@ -15,11 +15,6 @@ use crate::downloader::copying::order::CopyOrder;
 /// How long a node may take longer than the requested wait.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// How often a node is looked at during a long poll, and how long it may take. Together they bound how late a silent
-/// node is noticed.
-const LOOK_INTERVAL: Duration = Duration::from_secs(2);
-const LOOK_PATIENCE: Duration = Duration::from_secs(1);
-
 /// Requests the orders of this host. The node holds the answer up to `wait` while nothing is new,
 /// compared with `known` and with the rates that the number `rates` identifies. Answers also the number
 /// that identifies the rates in its orders.
@@ -45,19 +40,6 @@ pub async fn orders(
         link.took_orders_of(orders.manager);
     }
     Ok((orders.tasks.into_iter().map(CopyOrder::from).collect(), orders.rates))
-}
-
-/// Answers as soon as the present node no longer answers a short call. A long poll alone does not show that its
-/// node is paused or cut off.
-pub async fn silence(link: &NodeLinkShared) -> LinkError {
-    let url = link.url("/healthz");
-    loop {
-        tokio::time::sleep(LOOK_INTERVAL).await;
-        let look = link.http.now().get(&url).timeout(LOOK_PATIENCE);
-        if let Err(error) = look.send().await {
-            return error.into();
-        }
-    }
 }
 
 /// Delivers reports. Answers the tasks that no longer belong to this host.

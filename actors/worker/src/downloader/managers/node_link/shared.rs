@@ -91,9 +91,13 @@ impl NodeLinkShared {
 
     /// The address of `path` at the node that is asked.
     pub(in crate::downloader) fn url(&self, path: &str) -> String {
+        format!("{}{path}", self.address(self.node()))
+    }
+
+    /// The address of a node by its number.
+    fn address(&self, node: usize) -> &str {
         let nodes = &self.settings.nodes;
-        let node = nodes.get(self.node() % nodes.len().max(1)).map_or("", NodeUrl::as_str);
-        format!("{node}{path}")
+        nodes.get(node % nodes.len().max(1)).map_or("", NodeUrl::as_str)
     }
 
     pub(in crate::downloader) fn answered(&self, speaks: NodeProtocol) {
@@ -108,10 +112,16 @@ impl NodeLinkShared {
         self.settings.view.publish(view);
     }
 
-    /// Logs a failure and switches to the node after `failed`, unless that was done already. Both tasks
-    /// notice the same failure.
+    /// Logs a failure and switches to the node after `failed`. Both tasks notice the same failure: the later one does
+    /// nothing, because the next node is already called.
     pub(in crate::downloader) fn failed(&self, failed: usize, error: &LinkError) {
-        let node = self.url("");
+        let next = failed.wrapping_add(1);
+        let switched =
+            self.current.compare_exchange(failed, next, Ordering::Relaxed, Ordering::Relaxed);
+        if switched.is_err() {
+            return;
+        }
+        let node = self.address(failed).to_owned();
         let before = self.settings.view.load();
         let text = tls_in_words(error).unwrap_or_else(|| with_causes(error));
         if before.error.as_deref() != Some(&text) {
@@ -120,9 +130,6 @@ impl NodeLinkShared {
         let speaks = *self.speaks.borrow();
         let answered = before.answered;
         self.settings.view.publish(NodeLinkView { node, speaks, answered, error: Some(text) });
-        let next = failed.wrapping_add(1);
-        // An error means that the other task was faster.
-        let _ = self.current.compare_exchange(failed, next, Ordering::Relaxed, Ordering::Relaxed);
     }
 
     /// Records whose orders were just taken.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use reelyard_console::Viewer;
 use reelyard_console::address::ROOT;
-use reelyard_console::format::{bytes, counted};
+use reelyard_console::format::{bytes, counted, node_text};
 use reelyard_console::pages::tasks::TasksPageQuery;
 use reelyard_console::parts::act::{CommandLines, CurlCall};
 use reelyard_console::parts::dialog::{AskDialog, NAMES_LISTED};
@@ -13,8 +13,8 @@ use reelyard_console::text::{common, outcomes, tasks as words};
 use reelyard_protocol::worker::TaskId;
 use reelyard_yard::task_manager::{Task, TaskState};
 
-use super::failures;
 use crate::http::console::chosen::{self, ChosenRows, MOST_IN_COMMAND};
+use crate::http::console::pages::storage::failures;
 use crate::http::node_state::NodeHttpState;
 
 /// Whether a task matches the filter of the page.
@@ -62,7 +62,7 @@ pub fn of_query(
     Some(AskDialog {
         question: counted(language, question, n),
         consequence: format!("{} {together}", text.of(language)),
-        names: chosen.rows.iter().take(NAMES_LISTED).map(line).collect(),
+        names: chosen.rows.iter().take(NAMES_LISTED).map(|task| line(task, viewer)).collect(),
         things: n,
         left_out,
         verb: verb.of(language).to_owned(),
@@ -85,7 +85,7 @@ fn retry_all(state: &NodeHttpState, dialog: AskDialog, viewer: &Viewer) -> AskDi
     AskDialog {
         question: counted(viewer.language, words::ASK_RETRY, n),
         consequence: words::ASK_RETRY_TEXT.of(viewer.language).to_owned(),
-        names: tasks.take(NAMES_LISTED).map(line).collect(),
+        names: tasks.take(NAMES_LISTED).map(|task| line(task, viewer)).collect(),
         things: n,
         verb: outcomes::VERB_RETRY.of(viewer.language).to_owned(),
         action: format!("{ROOT}/task-retries"),
@@ -93,8 +93,9 @@ fn retry_all(state: &NodeHttpState, dialog: AskDialog, viewer: &Viewer) -> AskDi
     }
 }
 
-fn line(task: &Arc<Task>) -> (String, String) {
-    (task.name.to_text().name, task.reason_in_words().unwrap_or_default())
+fn line(task: &Arc<Task>, viewer: &Viewer) -> (String, String) {
+    let reason = task.reason_in_words().unwrap_or_default();
+    (task.name.to_text().name, node_text(viewer.language, &reason))
 }
 
 /// The number of a task in a form.
@@ -139,6 +140,9 @@ pub fn chosen_tasks(
 
 /// The same as lines of commands. `curl` makes one call for each task; the line has the first.
 fn commands(word: &str, tasks: &[Arc<Task>]) -> CommandLines {
+    if tasks.is_empty() {
+        return CommandLines::default();
+    }
     let ids = tasks.iter().take(MOST_IN_COMMAND).map(|task| key(task));
     let words = ["tasks", word].into_iter().map(str::to_owned);
     let curl = tasks.first().map(|task| {

@@ -1,0 +1,122 @@
+//! Sentences that the actors and workers write in English, such as the reason of a failed copy, in the language of
+//! the viewer.
+
+use super::language::Language;
+use super::node_sentences::SENTENCES;
+use super::problem_titles::PROBLEM_TITLES;
+
+/// How deep a sentence may hold other sentences: "the data port … did not answer: the connection was closed".
+const DEPTH: usize = 4;
+
+/// The sentence in this language. One without an entry in the table stays English.
+pub fn node_words(language: Language, english: &str) -> String {
+    match language {
+        Language::English => english.to_owned(),
+        Language::Korean => korean(english, DEPTH),
+    }
+}
+
+fn korean(english: &str, depth: usize) -> String {
+    let Some(depth) = depth.checked_sub(1) else { return english.to_owned() };
+    let forms = SENTENCES.iter().chain(&PROBLEM_TITLES);
+    let found =
+        forms.into_iter().find_map(|(pattern, korean)| Some((values(pattern, english)?, korean)));
+    let Some((values, form)) = found else { return english.to_owned() };
+    let mut filled = String::with_capacity(form.len() + 32);
+    let mut rest = *form;
+    while let Some((before, name, after)) = next_value(rest) {
+        filled.push_str(before);
+        if let Some((_, value)) = values.iter().find(|(known, _)| *known == name) {
+            filled.push_str(&self::korean(value, depth));
+        }
+        rest = after;
+    }
+    filled.push_str(rest);
+    filled
+}
+
+/// The text before the first name in braces, that name, and the text after it.
+fn next_value(text: &str) -> Option<(&str, &str, &str)> {
+    let (before, rest) = text.split_once('{')?;
+    let (name, after) = rest.split_once('}')?;
+    Some((before, name, after))
+}
+
+/// The values of a pattern in a sentence. None if the sentence has another form.
+fn values<'a>(pattern: &'a str, sentence: &'a str) -> Option<Vec<(&'a str, &'a str)>> {
+    let mut found = Vec::new();
+    let Some((before, mut name, mut pattern)) = next_value(pattern) else {
+        return (pattern == sentence).then_some(found);
+    };
+    let mut sentence = sentence.strip_prefix(before)?;
+    while let Some((before, next, after)) = next_value(pattern) {
+        let (value, rest) = sentence.split_once(before)?;
+        found.push((name, value));
+        (name, pattern, sentence) = (next, after, rest);
+    }
+    let last = sentence.strip_suffix(pattern)?;
+    // A value is never empty, and a longer sentence of another form does not end in the middle of a line.
+    let is_good = |value: &str| !value.is_empty() && !value.contains('\n');
+    found.push((name, last));
+    found.iter().all(|(_, value)| is_good(value)).then_some(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ko(english: &str) -> String {
+        node_words(Language::Korean, english)
+    }
+
+    #[test]
+    fn a_sentence_and_those_in_it_are_put_into_korean() {
+        assert_eq!(ko("10.4.2.31:8888 is down"), "10.4.2.31:8888 응답 없음");
+        assert_eq!(
+            ko("the data port 10.4.1.2:8889 cannot be reached: Connection refused (os error 111)"),
+            "데이터 포트 10.4.1.2:8889 연결 불가: 연결 거부됨 (os error 111)"
+        );
+        assert_eq!(ko("stays: it is pinned"), "유지: 고정되어 있음");
+        assert_eq!(
+            ko("being removed: 2 copies, 1 wanted; the copy on 10.4.2.31:8888 is kept"),
+            "삭제 중: 사본 2개, 필요한 사본 1개; 10.4.2.31:8888 사본 유지"
+        );
+        assert_eq!(node_words(Language::English, "x is down"), "x is down");
+    }
+
+    #[test]
+    fn other_words_stay_as_they_are() {
+        for other in ["", "is down", " is down", "the sky is blue", "{host}", "봄 is blue"] {
+            assert_eq!(ko(other), other);
+        }
+    }
+
+    #[test]
+    fn each_form_of_the_table_is_found_and_fills_the_same_values() {
+        for (english, korean) in SENTENCES {
+            let names = |text: &str| {
+                let mut names = Vec::new();
+                let mut rest = text.to_owned();
+                while let Some((_, name, after)) = next_value(&rest) {
+                    names.push(name.to_owned());
+                    rest = after.to_owned();
+                }
+                names.sort();
+                names
+            };
+            assert_eq!(names(english), names(korean), "{english}");
+            assert!(korean.chars().any(|letter| ('가'..='힣').contains(&letter)), "{english}");
+            // Values that no form of the table has: so no part of the sentence stays English.
+            let sentence = names(english).iter().fold(english.to_string(), |text, name| {
+                text.replace(&format!("{{{name}}}"), &format!("〈{name}〉"))
+            });
+            let shown = ko(&sentence);
+            assert!(
+                shown.chars().any(|letter| ('가'..='힣').contains(&letter)),
+                "{sentence}: {shown}"
+            );
+            let first = SENTENCES.iter().find(|(form, _)| values(form, &sentence).is_some());
+            assert_eq!(first.map(|(form, _)| *form), Some(english), "an earlier form hides it");
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! The command lines that pages show do what they promise when they are pasted into a shell.
+
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+use reelyard_integration_tests::rigs::binary;
+use reelyard_integration_tests::rigs::yard::wait_for;
+use serde_json::{Value, json};
+
+use super::console_yard::{ConsoleYard, Visit};
+
+impl ConsoleYard {
+    /// The lines of a page, or of its dialog, that begin with this word, as the buttons copy them.
+    fn lines(&self, visit: &Visit, path: &str, word: &str) -> Result<Vec<String>> {
+        let page = self.page(visit, path)?;
+        let page = page.split_once("data-dialog").map_or(page.as_str(), |(_, dialog)| dialog);
+        let mut lines = Vec::new();
+        for rest in page.split("data-copy=\"").skip(1) {
+            let line = rest.split('"').next().unwrap_or_default();
+            let line = line.replace("&quot;", "\"").replace("&lt;", "<").replace("&gt;", ">");
+            lines.extend(line.strip_prefix(word).map(|_| line.replace("&amp;", "&")));
+        }
+        ensure!(!lines.is_empty(), "{path} shows no line of {word}");
+        Ok(lines)
+    }
+
+    /// Runs a line in a shell as a person does who has a token in the environment, and returns its output.
+    fn pasted(&self, line: &str) -> Result<String> {
+        let folder = binary::path().parent().context("no folder")?.display().to_string();
+        let system = std::env::var("PATH").unwrap_or_default();
+        let token = self.ground.bearer().replace("Authorization: Bearer ", "");
+        let line = match line.strip_prefix("curl ") {
+            Some(rest) => format!("curl -sS --fail-with-body -m 30 {rest}"),
+            None => line.to_owned(),
+        };
+        let output = Command::new("bash")
+            .args(["-c", &line])
+            .env("PATH", format!("{folder}:{system}"))
+            .env("REELYARD_URL", self.url())
+            .env("REELYARD_TOKEN", token)
+            .env("HOME", self.ground.path("home"))
+            .output()?;
+        let (out, err) = (output.stdout, String::from_utf8_lossy(&output.stderr).into_owned());
+        ensure!(output.status.success(), "{line}: {err}{}", String::from_utf8_lossy(&out));
+        Ok(String::from_utf8(out)?)
+    }
+
+    /// Pastes the only line of this word that a page shows.
+    fn paste(&self, visit: &Visit, path: &str, word: &str) -> Result<String> {
+        let lines = self.lines(visit, path, word)?;
+        ensure!(lines.len() == 1, "{path}: {lines:?}");
+        self.pasted(&lines[0])
+    }
+
+    fn answer(&self, path: &str) -> Result<Value> {
+        Ok(serde_json::from_str(&self.curl(&["-H", &self.ground.bearer(), path])?.body)?)
+    }
+
+    fn send(&self, method: &str, path: &str, body: &Value) -> Result<Value> {
+        let (bearer, body) = (self.ground.bearer(), body.to_string());
+        let kind = "content-type: application/json";
+        let answer = self.curl(&["-X", method, "-H", &bearer, "-H", kind, "-d", &body, path])?;
+        ensure!(answer.status < 300, "{path}: {} {}", answer.status, answer.body);
+        Ok(serde_json::from_str(&answer.body)?)
+    }
+}
+
+/// Both forms of each line.
+const BOTH: [&str; 2] = ["reelyard", "curl"];
+
+#[test]
+fn the_lines_of_lists_and_of_actions_on_storage_work_as_shown() -> Result<()> {
+    let yard = ConsoleYard::start()?;
+    let visit = yard.visit("boss", "admin")?;
+    for word in BOTH {
+        let listed = yard.paste(&visit, "/console/files?q=gamma&state=placed", word)?;
+        assert!(listed.contains("beta gamma.mpg") && !listed.contains("alpha.mpg"), "{listed}");
+        let hosts = "/console/hosts?role=destination&health=up&mode=active";
+        assert!(yard.paste(&visit, hosts, word)?.contains(&yard.ground.destination(0).to_string()));
+        let tasks = format!("/console/tasks?state=done&host={}", yard.ground.source(0));
+        assert!(yard.paste(&visit, &tasks, word)?.contains("alpha.mpg"));
+        yard.paste(&visit, "/console/tasks?state=failed&blamed=source", word)?;
+        let why = yard.paste(&visit, "/console/tasks?q=gamma&why=beta%20gamma.mpg", word)?;
+        assert!(why.contains("beta gamma.mpg"), "{why}");
+        for line in yard.lines(&visit, "/console/plan", word)? {
+            yard.pasted(&line)?;
+        }
+    }
+    let host = yard.ground.destination(0).to_string();
+    for word in BOTH {
+        for (ask, mode) in [
+            ("drain", "draining"),
+            ("active", "active"),
+            ("maintenance", "maintenance"),
+            ("active", "active"),
+        ] {
+            yard.paste(&visit, &format!("/console/hosts?ask={ask}&pick={host}"), word)?;
+            wait_for(mode, &[&yard.node], || {
+                let shown = yard.answer(&format!("/api/v1/hosts/{host}")).ok()?;
+                (shown["mode"] == mode).then_some(())
+            })?;
+        }
+        yard.paste(&visit, &format!("/console/hosts?ask=reset&pick={host}"), word)?;
+    }
+    let picked =
+        "pick=alpha.mpg&pick=beta%2520gamma.mpg&pick=%253Cscript%253Ealert(1)%253Cb%253E.mpg";
+    for (ask, pins) in [("pin", 3), ("unpin", 0)] {
+        yard.paste(&visit, &format!("/console/files?ask={ask}&{picked}"), "reelyard")?;
+        assert_eq!(yard.answer("/api/v1/pins")?["items"].as_array().map(Vec::len), Some(pins));
+    }
+    Ok(())
+}
+
+#[test]
+fn the_lines_of_actions_on_copies_work_as_shown() -> Result<()> {
+    let names = ["one.mpg", "two.mpg", "three.mpg", "four.mpg"];
+    let (yard, _disks) = ConsoleYard::start_empty(&names, 8 << 20)?;
+    let visit = yard.visit("boss", "admin")?;
+    let to = yard.ground.destination(0).to_string();
+    for (word, name) in BOTH.into_iter().zip(names) {
+        yard.send("PUT", &format!("/api/v1/hosts/{to}/mode"), &json!({ "mode": "active" }))?;
+        let begun =
+            yard.send("POST", "/api/v1/tasks", &json!({ "name": name, "destination": to }))?;
+        let task = begun["task"].as_str().context("no task")?;
+        // A copy that is done before it can be cancelled leaves no line.
+        let path = format!("/console/tasks?ask=cancel&pick={task}");
+        let Ok(lines) = yard.lines(&visit, &path, word) else { continue };
+        yard.pasted(&lines[0])?;
+        // The command and the call drop a copy from the list that was done a moment before.
+        let ended = yard.answer(&format!("/api/v1/tasks/{task}"))?;
+        assert!(ended["state"] == "cancelled" || ended["status"] == 404, "{ended}");
+    }
+    Ok(())
+}
+
+#[test]
+fn the_lines_of_actions_on_links_boxes_and_access_work_as_shown() -> Result<()> {
+    let yard = ConsoleYard::start()?;
+    let visit = yard.visit("boss", "admin")?;
+    for word in BOTH {
+        yard.paste(&visit, "/console/shares?new=true&path=movies/alpha.mpg", word)?;
+        let shares = yard.answer("/api/v1/shares")?;
+        let id = shares["items"][0]["id"].as_str().context("no share")?.to_owned();
+        yard.send("PATCH", &format!("/api/v1/shares/{id}"), &json!({ "ttl": "1h" }))?;
+        yard.paste(&visit, &format!("/console/shares?ask=extend&pick={id}"), word)?;
+        yard.paste(&visit, &format!("/console/shares?ask=revoke&pick={id}"), word)?;
+        assert_eq!(yard.answer("/api/v1/shares")?["items"], json!([]));
+
+        if word == "reelyard" {
+            yard.paste(&visit, "/console/boxes", word)?;
+        }
+        let lease = json!({ "holder": "job", "ttl": "1h" });
+        let lease = yard.send("POST", "/api/v1/pools/judges/leases", &lease)?;
+        let id = lease["lease_id"].as_str().context("no lease")?;
+        let ask = format!("/console/boxes?pool=judges&ask=revoke&lease={id}");
+        yard.paste(&visit, &ask, word)?;
+        let number = if word == "curl" { 30 } else { 31 };
+        let ask = format!("/console/boxes?pool=judges&number={number}&ask=quarantine");
+        yard.paste(&visit, &ask, word)?;
+        let place = format!("/api/v1/pools/judges/boxes/{number}");
+        assert_eq!(yard.answer(&place)?["state"], "quarantined");
+
+        yard.paste(&visit, "/console/access?ask=new-token", word)?;
+        yard.paste(&visit, "/console/access?ask=rotate&name=backup", word)?;
+        yard.paste(&visit, "/console/access?ask=revoke&name=backup", word)?;
+        if word == "reelyard" {
+            // The command asks for a password at the terminal.
+            yard.send("POST", "/api/v1/users", &json!({ "name": "alice", "role": "viewer" }))?;
+        } else {
+            yard.paste(&visit, "/console/access?ask=new-user", word)?;
+        }
+        for ask in ["role", "disable", "remove"] {
+            yard.paste(&visit, &format!("/console/access?ask={ask}&name=alice"), word)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,5 @@
+//! The dialogs that ask before an action on files, hosts or copies.
+
+pub mod file_dialogs;
+pub mod host_dialogs;
+pub mod task_dialogs;
