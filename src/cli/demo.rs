@@ -10,7 +10,7 @@ use reelyard_core::host::BitsPerSecond;
 
 use crate::cli::support::failure::CommandFailure;
 use crate::config::size_argument;
-use crate::demo;
+use crate::demo::{self, DemoCatalog, NodeCount};
 
 /// Options of the demo.
 #[derive(Clone, Debug, Args)]
@@ -19,6 +19,10 @@ pub struct DemoArgs {
     /// hash.
     #[arg(long)]
     once: bool,
+    /// Number of nodes. On a terminal, keys kill, pause and cut off the nodes of a cluster. With --once, the demo kills
+    /// its leader itself.
+    #[arg(long, value_name = "N", default_value = "1")]
+    nodes: NodeCount,
     /// Replay this load-balancer log. Its most requested files become the catalog.
     #[arg(long, value_name = "FILE")]
     event_log: Option<PathBuf>,
@@ -34,7 +38,7 @@ pub struct DemoArgs {
     /// Highest rate of one copy, in Mbit/s.
     #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u64).range(1..))]
     megabits: u64,
-    /// Address of the node [default: a free port of 127.0.0.1].
+    /// Address of the first node [default: a free port of a loopback address].
     #[arg(long, value_name = "IP:PORT")]
     listen: Option<SocketAddr>,
 }
@@ -43,10 +47,13 @@ pub struct DemoArgs {
 pub fn run(args: DemoArgs) -> Result<ExitCode, CommandFailure> {
     let options = demo::DemoOptions {
         once: args.once,
-        event_log: args.event_log,
-        watch_address: args.watch_address,
-        files: usize::from(args.files),
-        mean_size: args.size.as_u64(),
+        nodes: args.nodes,
+        catalog: DemoCatalog {
+            event_log: args.event_log,
+            watch_address: args.watch_address,
+            files: usize::from(args.files),
+            mean_size: args.size.as_u64(),
+        },
         copy_speed: BitsPerSecond(args.megabits.saturating_mul(1_000_000)),
         listen: args.listen,
     };

@@ -1,41 +1,83 @@
-//! The demo as an API client of its own node.
+//! The demo as an API client of its own nodes.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use reelyard_api::{ExplainView, LoginLinkInfo, NewTokenInfo, Page, StatusView, TaskView};
+use reelyard_api::{
+    ExplainView, LoginLinkInfo, NewTokenInfo, Page, ShareInfo, StatusView, TaskView,
+};
 use reelyard_core::names::FileName;
 use reelyard_protocol::http_client;
 use reqwest::header::CONTENT_TYPE;
+use reqwest::{Method, StatusCode};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-/// Client of the node of the demo.
+/// Time limit of a request to the only node.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Time limit of a request to one of several nodes. Another node can answer after it.
+const PATIENCE_OF_SEVERAL: Duration = Duration::from_secs(2);
+
+/// Client of the nodes of the demo. Clones prefer the same node.
 #[derive(Clone)]
 pub struct DemoApi {
-    url: String,
+    urls: Arc<[String]>,
+    /// Place of the node that is asked first.
+    preferred: Arc<AtomicUsize>,
     token: String,
     http: reqwest::Client,
 }
 
-impl DemoApi {
-    /// A client of the node at `url`.
-    pub fn new(url: &str, token: &str) -> Result<Self> {
-        let http = http_client::without_tls().no_proxy().timeout(Duration::from_secs(5)).build()?;
-        Ok(DemoApi { url: url.to_owned(), token: token.to_owned(), http })
+/// A request to the API of a node.
+#[derive(Clone, Debug)]
+pub struct DemoRequest<'a> {
+    /// The method of HTTP.
+    pub method: Method,
+    /// Path below `/api/v1/`, with the query.
+    pub path: &'a str,
+    /// Another token than that of the demo.
+    pub token: Option<&'a str>,
+    /// The JSON of the body.
+    pub body: Option<&'a Value>,
+}
+
+impl<'a> DemoRequest<'a> {
+    fn get(path: &'a str) -> Self {
+        DemoRequest { method: Method::GET, path, token: None, body: None }
     }
 
-    /// Every task that the node remembers, oldest first.
+    fn post(path: &'a str, body: Option<&'a Value>) -> Self {
+        DemoRequest { method: Method::POST, path, token: None, body }
+    }
+}
+
+impl DemoApi {
+    /// A client of the nodes at `urls`.
+    pub fn new(urls: &[String], token: &str) -> Result<Self> {
+        let patience = if urls.len() > 1 { PATIENCE_OF_SEVERAL } else { PATIENCE };
+        let http = http_client::without_tls().no_proxy().timeout(patience).build()?;
+        let preferred = Arc::default();
+        Ok(DemoApi { urls: urls.into(), preferred, token: token.to_owned(), http })
+    }
+
+    /// Asks the node at this place first from now on.
+    pub fn prefer(&self, place: usize) {
+        self.preferred.store(place % self.urls.len(), Ordering::Relaxed);
+    }
+
+    /// Every task that the nodes remember, oldest first.
     pub async fn tasks(&self) -> Result<Vec<TaskView>> {
         let mut tasks = Vec::new();
-        let mut cursor: Option<String> = None;
+        let mut cursor = String::new();
         loop {
-            let from =
-                cursor.as_deref().map(|cursor| format!("&cursor={cursor}")).unwrap_or_default();
-            let page: Page<TaskView> = self.get(&format!("/api/v1/tasks?limit=1000{from}")).await?;
+            let path = format!("tasks?limit=1000{cursor}");
+            let page: Page<TaskView> = self.answer(&DemoRequest::get(&path)).await?;
             tasks.extend(page.items);
             match page.next {
-                Some(next) => cursor = Some(next.0),
+                Some(next) => cursor = format!("&cursor={next}"),
                 None => break,
             }
         }
@@ -43,14 +85,38 @@ impl DemoApi {
         Ok(tasks)
     }
 
-    /// State of the node.
+    /// All shares, as the node at `place` knows them.
+    pub async fn shares(&self, place: usize) -> Result<Vec<ShareInfo>> {
+        let mut shares = Vec::new();
+        let mut cursor = String::new();
+        loop {
+            let path = format!("shares?limit=1000{cursor}");
+            let page: Page<ShareInfo> = self.get_from(place, &path).await?;
+            shares.extend(page.items);
+            match page.next {
+                Some(next) => cursor = format!("&cursor={next}"),
+                None => return Ok(shares),
+            }
+        }
+    }
+
+    /// State of a node.
     pub async fn status(&self) -> Result<StatusView> {
-        self.get("/api/v1/status").await
+        self.answer(&DemoRequest::get("status")).await
     }
 
     /// Why a file has no copy.
     pub async fn explain(&self, file: &FileName) -> Result<ExplainView> {
-        self.get(&format!("/api/v1/files/{}/explain", file.to_percent())).await
+        let path = format!("files/{}/explain", file.to_percent());
+        self.answer(&DemoRequest::get(&path)).await
+    }
+
+    /// A secret with which nodes can join, within 15 minutes.
+    pub async fn invite(&self) -> Result<String> {
+        let name = format!("invite-{:08x}", fastrand::u32(..));
+        let wanted = json!({ "name": name, "scopes": ["cluster:join"], "ttl": "15m" });
+        let made: NewTokenInfo = self.answer(&DemoRequest::post("tokens", Some(&wanted))).await?;
+        Ok(made.token)
     }
 
     /// A link with which a browser begins one session as administrator, within 15 minutes.
@@ -58,41 +124,75 @@ impl DemoApi {
         // Only a named token has sessions, and its name is unique.
         let name = format!("demo-{:08x}", fastrand::u32(..));
         let wanted = json!({ "name": name, "role": "admin" });
-        let made: NewTokenInfo = self.post("tokens", &self.token, Some(&wanted)).await?;
-        let link: LoginLinkInfo = self.post("login-links", &made.token, None).await?;
-        Ok(format!("{}{}", self.url, link.path))
+        let made: NewTokenInfo = self.answer(&DemoRequest::post("tokens", Some(&wanted))).await?;
+        let own =
+            DemoRequest { token: Some(&made.token), ..DemoRequest::post("login-links", None) };
+        let link: LoginLinkInfo = self.answer(&own).await?;
+        Ok(format!("{}{}", self.url(self.preferred.load(Ordering::Relaxed)), link.path))
     }
 
-    async fn post<T: DeserializeOwned>(
-        &self,
-        path: &str,
-        token: &str,
-        body: Option<&Value>,
-    ) -> Result<T> {
-        let call = self.http.post(format!("{}/api/v1/{path}", self.url)).bearer_auth(token);
-        let call = match body {
-            Some(body) => {
-                call.header(CONTENT_TYPE, "application/json").body(serde_json::to_vec(body)?)
+    /// An answer of the node at `place`.
+    pub async fn get_from<T: DeserializeOwned>(&self, place: usize, path: &str) -> Result<T> {
+        self.answer_of(place, &DemoRequest::get(path)).await
+    }
+
+    /// The first good answer. The node that gave the last one is asked first, then the others.
+    async fn answer<T: DeserializeOwned>(&self, request: &DemoRequest<'_>) -> Result<T> {
+        let preferred = self.preferred.load(Ordering::Relaxed);
+        let mut place = preferred;
+        loop {
+            match self.answer_of(place, request).await {
+                Ok(answer) => {
+                    self.prefer(place);
+                    return Ok(answer);
+                }
+                Err(error) => {
+                    place += 1;
+                    if place == preferred + self.urls.len() {
+                        return Err(error);
+                    }
+                }
             }
-            None => call,
-        };
-        let response = call
-            .send()
+        }
+    }
+
+    async fn answer_of<T: DeserializeOwned>(
+        &self,
+        place: usize,
+        request: &DemoRequest<'_>,
+    ) -> Result<T> {
+        let url = self.url(place);
+        let (status, body) = self
+            .ask(place, request)
             .await
-            .with_context(|| format!("the node at {} did not answer", self.url))?;
-        let body = response.error_for_status()?.bytes().await?;
+            .with_context(|| format!("the node at {url} did not answer"))?;
+        let path = request.path;
+        anyhow::ensure!(
+            status.is_success(),
+            "the node at {url} answered {status} to {path}: {}",
+            String::from_utf8_lossy(&body)
+        );
         serde_json::from_slice(&body).with_context(|| format!("the answer of {path}"))
     }
 
-    async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T> {
-        let response = self
-            .http
-            .get(format!("{}{path}", self.url))
-            .bearer_auth(&self.token)
-            .send()
-            .await
-            .with_context(|| format!("the node at {} did not answer", self.url))?;
-        let body = response.error_for_status()?.bytes().await?;
-        serde_json::from_slice(&body).with_context(|| format!("the answer of {path}"))
+    /// Status and body of the answer of the node at `place`.
+    pub async fn ask(
+        &self,
+        place: usize,
+        request: &DemoRequest<'_>,
+    ) -> reqwest::Result<(StatusCode, Vec<u8>)> {
+        let DemoRequest { method, path, token, body } = request;
+        let url = format!("{}/api/v1/{path}", self.url(place));
+        let token = token.unwrap_or(&self.token);
+        let mut call = self.http.request(method.clone(), url).bearer_auth(token);
+        if let Some(body) = body {
+            call = call.header(CONTENT_TYPE, "application/json").body(body.to_string());
+        }
+        let answer = call.send().await?;
+        Ok((answer.status(), answer.bytes().await?.into()))
+    }
+
+    fn url(&self, place: usize) -> &str {
+        &self.urls[place % self.urls.len()]
     }
 }

@@ -8,27 +8,52 @@ use reelyard_api::TaskView;
 use reelyard_protocol::worker::TaskId;
 use reelyard_yard::task_manager::TaskState;
 
+/// The lines at the end of the terminal that change. Clones share it.
+#[derive(Clone, Default)]
+pub struct DemoScreen(MultiProgress);
+
+impl DemoScreen {
+    /// Whether it is a terminal.
+    pub fn is_shown(&self) -> bool {
+        !self.0.is_hidden()
+    }
+
+    /// Adds a bar below the others.
+    pub fn add(&self, bar: ProgressBar) -> ProgressBar {
+        self.0.add(bar)
+    }
+
+    /// Prints a line above the bars.
+    pub fn print(&self, line: &str) {
+        self.suspend(|| println!("{line}"));
+    }
+
+    /// Hides the bars while `print` prints.
+    pub fn suspend<T>(&self, print: impl FnOnce() -> T) -> T {
+        self.0.suspend(print)
+    }
+}
+
 /// Progress bars on the terminal.
 pub struct ProgressBars {
-    bars: MultiProgress,
+    screen: DemoScreen,
     whole: ProgressBar,
     copies: HashMap<TaskId, ProgressBar>,
 }
 
 impl ProgressBars {
     /// Bars for a catalogue of `bytes` bytes in total.
-    pub fn new(bytes: u64) -> Self {
-        let bars = MultiProgress::new();
-        let whole = bars.add(ProgressBar::new(bytes).with_style(style(
+    pub fn new(screen: DemoScreen, bytes: u64) -> Self {
+        let whole = screen.add(ProgressBar::new(bytes).with_style(style(
             "{prefix:>8} [{bar:30}] {bytes:>10}/{total_bytes:<10} {binary_bytes_per_sec}",
         )));
         whole.set_prefix("placed");
-        ProgressBars { bars, whole, copies: HashMap::new() }
+        ProgressBars { screen, whole, copies: HashMap::new() }
     }
 
     /// Prints a line above the bars.
     pub fn print(&self, line: &str) {
-        self.bars.suspend(|| println!("{line}"));
+        self.screen.print(line);
     }
 
     /// Updates the bars from the current tasks.
@@ -45,8 +70,8 @@ impl ProgressBars {
             match task.state {
                 TaskState::Done => placed += task.size,
                 TaskState::Working => {
-                    let bars = &self.bars;
-                    let bar = self.copies.entry(task.id).or_insert_with(|| copy_bar(bars, task));
+                    let screen = &self.screen;
+                    let bar = self.copies.entry(task.id).or_insert_with(|| copy_bar(screen, task));
                     bar.set_position(task.copied.unwrap_or_default());
                     placed += task.copied.unwrap_or_default();
                 }
@@ -62,14 +87,12 @@ impl ProgressBars {
             bar.finish_and_clear();
         }
         self.whole.finish_and_clear();
-        // A failure leaves a bar on the terminal, which is harmless.
-        let _ = self.bars.clear();
     }
 }
 
-fn copy_bar(bars: &MultiProgress, task: &TaskView) -> ProgressBar {
+fn copy_bar(screen: &DemoScreen, task: &TaskView) -> ProgressBar {
     let what = "{prefix:>8} [{bar:30}] {bytes:>10}/{total_bytes:<10} {wide_msg}";
-    let bar = bars.add(ProgressBar::new(task.size).with_style(style(what)));
+    let bar = screen.add(ProgressBar::new(task.size).with_style(style(what)));
     bar.set_prefix(if task.hits > 0 { "hot" } else { "copying" });
     bar.set_message(format!("{}  {} -> {}", task.name.name, task.source, task.destination));
     bar

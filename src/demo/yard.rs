@@ -1,5 +1,6 @@
-//! A whole yard on one machine: a node, two sources with shared masters, three destinations.
+//! A whole yard on one machine: one node or three, two sources with shared masters, three destinations.
 
+use std::fmt::Display;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 
@@ -8,20 +9,32 @@ use futures::future::join_all;
 use reelyard_core::host::{BitsPerSecond, HostAddr};
 use tempfile::TempDir;
 
+use super::cluster::change_client::{SHARED_FILE, SHARED_ROOT};
+use super::cluster::fault_proxy::{self, CutLinks};
+use super::cluster::nodes::{DemoNode, DemoNodes};
 use super::masters::AD_PREFIX;
 use super::process::Process;
-
-/// The address of the centre in the event log of the demo: a hit there means that no destination
-/// could serve the request.
-pub const WATCHED: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 3);
 
 /// The demo shares its disk with other files. However full it is, a copy that fits is made.
 const WHOLE_DISK: &str = "100";
 
+/// Number of nodes of a yard.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum NodeCount {
+    /// One node manages the yard.
+    #[value(name = "1")]
+    One,
+    /// A cluster of three nodes manages the yard. On a terminal, keys kill, pause and cut nodes.
+    #[value(name = "3")]
+    Three,
+}
+
 /// Settings of the yard.
 #[derive(Clone, Debug)]
 pub struct DemoPlan {
-    /// Address of the node; a free port by default.
+    /// Number of nodes.
+    pub nodes: NodeCount,
+    /// Address of the first node; a free port by default.
     pub listen: Option<SocketAddr>,
     /// Rate limit of one copy.
     pub copy_speed: BitsPerSecond,
@@ -31,13 +44,14 @@ pub struct DemoPlan {
     pub hit_base: u32,
 }
 
-/// The running yard. All its files are below one directory, which is removed when it is dropped.
+/// The yard and its processes. All its files are below one directory, which is removed when it is dropped.
 pub struct DemoYard {
-    /// Base URL of the node.
-    pub url: String,
-    /// Token of the node and the workers.
+    /// Base URL of each node.
+    pub urls: Vec<String>,
+    /// Token of the nodes and the workers.
     pub token: String,
-    node: Process,
+    /// One node, or the three of a cluster.
+    pub nodes: DemoNodes,
     /// The two sources.
     pub sources: Vec<DemoHost>,
     /// The three destinations.
@@ -61,9 +75,9 @@ impl DemoHost {
         self.process.kill().await
     }
 
-    /// Starts the worker again.
-    pub fn start_again(&mut self) -> Result<()> {
-        self.process.start_again()
+    /// Starts the worker, for the first time or again.
+    pub fn start(&mut self) -> Result<()> {
+        self.process.start()
     }
 }
 
@@ -76,9 +90,10 @@ impl DemoDirectories {
     /// Creates the directories.
     pub fn new() -> Result<Self> {
         let dir = tempfile::Builder::new().prefix("reelyard-demo-").tempdir()?;
-        for part in ["masters", "input", "event-log", "logs"] {
+        for part in ["masters", "input", "event-log", "logs", "shared"] {
             std::fs::create_dir(dir.path().join(part))?;
         }
+        std::fs::write(dir.path().join("shared").join(SHARED_FILE), "a file of the demo\n")?;
         Ok(DemoDirectories { dir })
     }
 
@@ -102,37 +117,52 @@ impl DemoDirectories {
         self.dir.path().join("event-log")
     }
 
-    /// Starts every process of the yard.
-    pub fn build(self, plan: &DemoPlan) -> Result<DemoYard> {
+    /// Prepares every process of the yard.
+    pub async fn build(self, plan: &DemoPlan) -> Result<DemoYard> {
         let path = self.dir.path();
         let token = format!("{:032x}", fastrand::u128(..));
-        let listen = plan.listen.map_or_else(|| free_addr(Ipv4Addr::LOCALHOST), Ok)?;
+        let listen = self.node_addresses(plan)?;
         let mut hosts = Vec::new();
         for (i, last) in [11, 12, 21, 22, 23].into_iter().enumerate() {
             let source = i < 2;
             let dir =
                 if source { self.masters() } else { path.join(format!("destination-{last}")) };
             std::fs::create_dir_all(&dir)?;
-            hosts.push(start_worker(path, last, source, dir, listen, &token)?);
+            hosts.push(prepare_worker(path, last, source, dir, &listen, &token)?);
         }
         let destinations = hosts.split_off(2);
-        let node = self.start_node(plan, listen, &token, &hosts, &destinations)?;
-        let url = format!("http://{listen}");
-        Ok(DemoYard { url, token, node, sources: hosts, destinations, dir: self.dir })
+        let settings = self.node_settings(plan, &hosts, &destinations);
+        let nodes = match plan.nodes {
+            NodeCount::One => self.only_node(listen[0], settings, &token),
+            NodeCount::Three => self.cluster_nodes(&listen, &settings, &token).await?,
+        };
+        let urls = listen.iter().map(|listen| format!("http://{listen}")).collect();
+        Ok(DemoYard { urls, token, nodes, sources: hosts, destinations, dir: self.dir })
     }
 
-    fn start_node(
+    /// The addresses of the API of each node.
+    fn node_addresses(&self, plan: &DemoPlan) -> Result<Vec<SocketAddr>> {
+        match plan.nodes {
+            NodeCount::One => {
+                Ok(vec![plan.listen.map_or_else(|| free_addr(Ipv4Addr::LOCALHOST), Ok)?])
+            }
+            NodeCount::Three => {
+                let mut addresses: Vec<SocketAddr> =
+                    (1..=3).map(|number| free_addr(node_ip(number))).collect::<Result<_>>()?;
+                addresses[0] = plan.listen.unwrap_or(addresses[0]);
+                Ok(addresses)
+            }
+        }
+    }
+
+    /// The settings that all nodes have.
+    fn node_settings(
         &self,
         plan: &DemoPlan,
-        listen: SocketAddr,
-        token: &str,
         sources: &[DemoHost],
         destinations: &[DemoHost],
-    ) -> Result<Process> {
-        let path = self.dir.path();
-        let settings = [
-            ("listen", listen.to_string()),
-            ("data_dir", toml_text(&path.join("node"))),
+    ) -> Vec<RoleSetting> {
+        vec![
             ("source_dirs", format!("[{}]", toml_text(&self.masters()))),
             ("hosts.sources", addresses(sources)),
             ("hosts.destinations", addresses(destinations)),
@@ -151,15 +181,74 @@ impl DemoDirectories {
             ("task.back_off_cap", "2s".to_owned()),
             ("storage.limit_percent", WHOLE_DISK.to_owned()),
             ("storage.low_water_percent", WHOLE_DISK.to_owned()),
-        ];
-        Process::start("node", "node", &settings, token, &path.join("logs"))
+        ]
+    }
+
+    /// The node that runs alone.
+    fn only_node(
+        &self,
+        listen: SocketAddr,
+        mut settings: Vec<RoleSetting>,
+        token: &str,
+    ) -> DemoNodes {
+        let path = self.dir.path();
+        settings.push(("listen", listen.to_string()));
+        settings.push(("data_dir", toml_text(&path.join("node"))));
+        let process = Process::new("node", "node", &settings, token, &path.join("logs"));
+        DemoNodes::new(vec![DemoNode::new(1, None, process)], CutLinks::default())
+    }
+
+    /// The nodes of a cluster before its foundation. The others reach each of them through its proxy.
+    async fn cluster_nodes(
+        &self,
+        listen: &[SocketAddr],
+        settings: &[RoleSetting],
+        token: &str,
+    ) -> Result<DemoNodes> {
+        let path = self.dir.path();
+        let links = CutLinks::default();
+        let mut nodes = Vec::new();
+        for (number, listen) in (1..).zip(listen) {
+            let ip = node_ip(number);
+            let peers = free_addr(ip)?;
+            let proxy = fault_proxy::start(links.clone(), u64::from(number), peers).await?;
+            let name = format!("node-{number}");
+            let own = [
+                ("listen", listen.to_string()),
+                ("data_dir", toml_text(&path.join(&name))),
+                ("cluster.listen", peers.to_string()),
+                ("cluster.address", proxy.to_string()),
+                ("share.listen", free_addr(ip)?.to_string()),
+                (
+                    "share.roots",
+                    format!("{{ {SHARED_ROOT} = {} }}", toml_text(&path.join("shared"))),
+                ),
+            ];
+            let settings = [settings, &own].concat();
+            let process = Process::new(&name, "node", &settings, token, &path.join("logs"));
+            nodes.push(DemoNode::new(u64::from(number), Some(proxy), process));
+        }
+        Ok(DemoNodes::new(nodes, links))
     }
 }
 
+/// A setting of a role and its value.
+type RoleSetting = (&'static str, String);
+
+/// The address of a node of a cluster. No outgoing connection takes a port of it while the node is down.
+fn node_ip(number: u8) -> Ipv4Addr {
+    Ipv4Addr::new(127, 0, 0, 30 + number)
+}
+
 impl DemoYard {
+    /// Starts all sources and destinations.
+    pub fn start_hosts(&mut self) -> Result<()> {
+        self.sources.iter_mut().chain(&mut self.destinations).try_for_each(DemoHost::start)
+    }
+
     /// Fails if a process of the yard has ended unexpectedly.
-    pub fn check(&mut self) -> Result<()> {
-        self.node.check()?;
+    pub async fn check(&mut self) -> Result<()> {
+        self.nodes.check().await?;
         self.sources.iter_mut().chain(&mut self.destinations).try_for_each(|h| h.process.check())
     }
 
@@ -168,9 +257,9 @@ impl DemoYard {
         self.dir.path().join("logs")
     }
 
-    /// Stops every process in order, node first, and removes all files.
+    /// Stops every process in order, nodes first, and removes all files.
     pub async fn stop(mut self) -> Result<()> {
-        let node = self.node.stop().await;
+        let node = self.nodes.stop().await;
         let hosts = self.sources.iter_mut().chain(&mut self.destinations);
         let hosts = join_all(hosts.map(|host| host.process.stop())).await;
         self.dir.close().context("cannot remove the demo's directory")?;
@@ -178,12 +267,12 @@ impl DemoYard {
     }
 }
 
-fn start_worker(
+fn prepare_worker(
     path: &Path,
     last: u8,
     source: bool,
     dir: PathBuf,
-    node: SocketAddr,
+    nodes: &[SocketAddr],
     token: &str,
 ) -> Result<DemoHost> {
     let ip = Ipv4Addr::new(127, 0, 0, last);
@@ -192,7 +281,7 @@ fn start_worker(
     let mut settings = vec![
         ("listen", addr.to_string()),
         ("data_listen", free_addr(ip)?.to_string()),
-        ("node", node.to_string()),
+        ("node", quoted(nodes)),
         ("state_dir", toml_text(&path.join(format!("state-{name}")))),
     ];
     if source {
@@ -201,7 +290,7 @@ fn start_worker(
         settings.push(("base_dir", toml_text(&dir)));
         settings.push(("storage.limit_percent", WHOLE_DISK.to_owned()));
     }
-    let process = Process::start(&name, "worker", &settings, token, &path.join("logs"))?;
+    let process = Process::new(&name, "worker", &settings, token, &path.join("logs"));
     Ok(DemoHost { addr: HostAddr::from(addr), dir, process })
 }
 
@@ -213,7 +302,13 @@ fn free_addr(ip: Ipv4Addr) -> Result<SocketAddr> {
 }
 
 fn addresses(hosts: &[DemoHost]) -> String {
-    let quoted: Vec<String> = hosts.iter().map(|host| format!("\"{}\"", host.addr)).collect();
+    quoted(hosts.iter().map(|host| host.addr))
+}
+
+/// Addresses as a TOML list.
+fn quoted(addresses: impl IntoIterator<Item = impl Display>) -> String {
+    let quoted: Vec<String> =
+        addresses.into_iter().map(|address| format!("\"{address}\"")).collect();
     format!("[{}]", quoted.join(","))
 }
 

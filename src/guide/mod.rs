@@ -72,7 +72,7 @@ pub static CHAPTERS: [Chapter; 18] = [
     chapter!("copies", ko),
     chapter!("links"),
     chapter!("boxes"),
-    chapter!("cluster"),
+    chapter!("cluster", ko),
     chapter!("moving-from-cfm"),
     chapter!("configuration"),
     chapter!("command-line", ko),

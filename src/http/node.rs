@@ -104,6 +104,7 @@ pub fn serve(
             .service(
                 web::scope(api::API)
                     .wrap(middleware::from_fn(with_token))
+                    .wrap(middleware::from_fn(api::with_promise))
                     .configure(|config| api::routes(config, body_limit)),
             )
             .configure(|config| {
@@ -185,6 +186,7 @@ async fn with_token(
             request.extensions_mut().insert(caller);
             request.extensions_mut().insert(credential);
         }
+        api::keep_promise(&request, &state).await?;
         return Ok(next.call(request).await?.map_into_boxed_body());
     }
     let worker = CallingWorker::of(path, &request, &state);
@@ -198,6 +200,7 @@ async fn with_token(
                     Caller { subject: Subject::Worker(host), rights: Rights::Worker(host) };
                 request.extensions_mut().insert(RequestCaller(caller));
             }
+            api::keep_promise(&request, &state).await?;
             match (admitted, worker.token) {
                 (Authority::Signed(admitted), Some(token)) => {
                     check_body(&mut request, &admitted, &state.live.now().config.http).await?;

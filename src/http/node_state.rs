@@ -112,7 +112,7 @@ impl NodeHttpState {
 
     /// The time that decides whether a link has ended.
     pub fn share_time(&self) -> Millis {
-        self.actors.share_views.moment(&self.clock).latest
+        self.actors.share_views.moment(&self.actors.share_clock).latest
     }
 
     /// A link as it is at `now`, with its address.
@@ -282,6 +282,7 @@ impl NodeHttpState {
     pub fn not_ready_with_leader(&self) -> Vec<String> {
         let mut missing = Vec::new();
         missing.extend(self.journal.disk_full());
+        missing.extend(self.cluster.leader_disk_full());
         missing.extend(self.journal.stuck());
         if matches!(*self.journal.leadership().borrow(), Leadership::Stopped) {
             missing.push("the journal has stopped".to_owned());

@@ -53,6 +53,10 @@ pub const OF_EVERY_CALL: [ProblemKind; 5] = [
     ProblemKind::ForeignRequest,
 ];
 
+/// The problems that every read can answer, if it asks for a promise.
+pub const OF_EVERY_READ: [ProblemKind; 4] =
+    [ProblemKind::NotLeader, ProblemKind::Behind, ProblemKind::Stale, ProblemKind::Stopped];
+
 /// The problems that every call with a body can answer.
 pub const OF_EVERY_BODY: [ProblemKind; 3] =
     [ProblemKind::BadBody, ProblemKind::UnsupportedMediaType, ProblemKind::TooLarge];

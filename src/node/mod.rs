@@ -6,6 +6,7 @@ mod cluster;
 mod identity;
 mod live_config;
 mod name_sweep;
+mod node_clocks;
 mod node_error;
 mod reload;
 mod running_node;

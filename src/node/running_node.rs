@@ -21,6 +21,7 @@ use super::actors::{Wiring, host_membership};
 use super::admin_token::{self, AdminTokenFiles};
 use super::cluster::{ClusterLink, JoinParts, keep_record, own_record, own_url};
 use super::live_config::LiveConfig;
+use super::node_clocks::NodeClocks;
 use super::node_error::NodeError;
 use super::reload::{LoadedNodeConfig, NodeReloader};
 use super::share_links::{self, ShareLinks};
@@ -86,8 +87,9 @@ impl RunningNode {
         let (cluster, forwarded) =
             ClusterLink::start(identity, &config, &effective, &clock).await?;
         let transport = Arc::new(cluster.transport().clone());
-        let journal =
-            Journal::open(settings::journal(&config, identity), transport, &pieces).await?;
+        let clocks = NodeClocks::new(clock.clone());
+        let options = settings::journal(&config, identity, &clocks);
+        let journal = Journal::open(options, transport, &pieces).await?;
         cluster.has_journal(&journal);
         // The store is locked for this process, so the audit beside it is too.
         let audit_dir = settings::audit_dir(&config.data_dir);
@@ -95,12 +97,13 @@ impl RunningNode {
         let audit = audit
             .map_err(|error| NodeError::DataDir(config.data_dir.display().to_string(), error))?;
         let names = NameTable::new();
-        let actors = Wiring::start(&live, &journal, &names, &clock, &roots.shared_dirs())?;
+        let actors = Wiring::start(&live, &journal, &names, &clocks, &roots.shared_dirs())?;
         host_membership::start_following(&actors);
         wait_until_ready(&journal, &actors, &config).await;
         let sweeping = tokio::spawn(name_sweep::sweep(names.clone(), Arc::clone(&actors)));
         let stopping = watch::Sender::new(false);
-        let share_links = ShareLinks::start(&live, roots, &journal, &actors, &clock).await?;
+        let share_links =
+            ShareLinks::start(&live, roots, &journal, &actors, &clocks.shares).await?;
         let share_links = Arc::new(share_links);
         let parts =
             (live.clone(), Arc::clone(&actors), Arc::clone(&share_links), Arc::clone(&cluster));

@@ -19,6 +19,7 @@ use reelyard_yard::heartbeat::{HeartbeatSettings, MOST_PROBES};
 use reelyard_yard::remover::RemoverSettings;
 use reelyard_yard::task_manager::{HostSetting, TaskSettings};
 
+use super::node_clocks::NodeClocks;
 use crate::config::NodeConfig;
 
 /// The file of the data directory that has the confirmed time of the shares.
@@ -127,9 +128,14 @@ pub fn journal_dir(data_dir: &Path) -> PathBuf {
     data_dir.join("journal")
 }
 
-/// Settings of the journal of the node with this identity.
-pub fn journal(config: &NodeConfig, identity: NodeIdentity) -> JournalOptions {
-    JournalOptions::of(&config.journal, journal_dir(&config.data_dir), identity.number)
+/// Settings of the journal of the node with this identity, which learns the time of its cluster.
+pub fn journal(config: &NodeConfig, identity: NodeIdentity, clocks: &NodeClocks) -> JournalOptions {
+    JournalOptions {
+        clock: clocks.own.clone(),
+        clock_bound: config.cluster.clock.clock_bound,
+        cluster_time: clocks.cluster_time.clone(),
+        ..JournalOptions::of(&config.journal, journal_dir(&config.data_dir), identity.number)
+    }
 }
 
 /// The rules by which `reelyard simulate` plans and removes: those of a node with this configuration.

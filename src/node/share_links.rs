@@ -3,10 +3,12 @@
 use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
 use futures::FutureExt;
 use reelyard_core::clock::Clock;
+use reelyard_core::durations::in_words;
 use reelyard_file_server::certificate::Certificate;
 use reelyard_journal::Journal;
 use reelyard_links::{
@@ -23,6 +25,9 @@ use super::live_config::LiveConfig;
 use super::node_error::NodeError;
 use super::settings;
 use crate::config::NodeConfig;
+
+/// A node without contact to the leader knows for this time which shares have ended.
+const TRUSTED_FOR: Duration = Duration::from_secs(1);
 
 /// The public links, served while any root is configured. A reload can change all their settings.
 pub(super) struct ShareLinks {
@@ -284,17 +289,25 @@ fn certificate(live: &LiveConfig) -> Arc<dyn Fn() -> Option<Certificate> + Send 
     Arc::new(move || live.now().config.share.links.tls.certificate().cloned())
 }
 
-/// Why links cannot be served. Without a leader, a revoked share may still look valid. Before the
+/// Why links cannot be served. Without contact to the leader, an ended share may still look valid. Before the
 /// journal is read, no share is known.
 fn not_ready(
     journal: &Journal,
     views: &ShareViewHandle,
 ) -> Arc<dyn Fn() -> Option<String> + Send + Sync> {
-    let (leadership, views) = (journal.leadership(), views.clone());
-    Arc::new(move || match *leadership.borrow() {
-        _ if !views.is_up() => Some("the node is starting".to_owned()),
-        Leadership::Leading { .. } | Leadership::Following { .. } => None,
-        Leadership::Nobody => Some("no node leads the yard".to_owned()),
-        Leadership::Stopped => Some("the node is stopping".to_owned()),
+    let (journal, views) = (journal.clone(), views.clone());
+    let leadership = journal.leadership();
+    Arc::new(move || {
+        if !views.is_up() {
+            return Some("the node is starting".to_owned());
+        }
+        if *leadership.borrow() == Leadership::Stopped {
+            return Some("the node is stopping".to_owned());
+        }
+        match journal.staleness() {
+            Some(age) if age <= TRUSTED_FOR => None,
+            Some(age) => Some(format!("this node has not heard the leader for {}", in_words(age))),
+            None => Some("no node leads the yard".to_owned()),
+        }
     })
 }

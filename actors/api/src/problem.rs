@@ -301,6 +301,13 @@ problem_kinds! {
     NotLeader = 503 "not-leader",
         "Another node is the leader, or no node is",
         "this node does not lead the yard; the leader is node 2";
+    Behind = 503 "behind",
+        "The node does not show the entry of the journal yet that the read asks for: try again, or ask another node",
+        "this node shows the journal up to entry 1200, and did not reach entry 1207 within 3000 ms. Repeat the \
+         request, or send it to another node";
+    Stale = 503 "stale",
+        "The node has not heard the leader for longer than the read accepts: ask another node",
+        "the answer of this node can be 5 s old, and max_staleness is 2s: ask another node, or accept an older answer";
     Deposed = 503 "deposed",
         "This node stopped leading during the request; nothing was done",
         "leadership changed during the request: nothing was done, try again";

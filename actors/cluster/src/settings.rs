@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use reelyard_core::settings;
 use reelyard_core::settings::toml::Value;
@@ -21,9 +22,22 @@ settings! {
         /// node, and read and change everything. Only for tests in closed networks.
         insecure: bool = Default "false",
     }
+    parts {
+        /// The clocks of the nodes.
+        clock: ClusterClockConfig,
+    }
     groups {
         /// Encryption between nodes.
         tls: ClusterTlsConfig,
+    }
+}
+
+settings! {
+    /// The clocks of the nodes.
+    pub struct ClusterClockConfig [restart] {
+        /// Largest distance of a node's wall clock from the median of all voters. A node whose clock is
+        /// further away does not stand for election, and hands over if it leads.
+        clock_bound: Duration = Default "1s",
     }
 }
 

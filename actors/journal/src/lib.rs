@@ -5,20 +5,24 @@ mod owner;
 mod owners;
 mod proposer;
 mod raft;
+mod reads;
 mod session;
 mod settings;
+mod shown_position;
 mod status;
 mod store;
 mod stream;
 mod stuck;
 mod thread;
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use actix::Recipient;
 use futures::future::BoxFuture;
 pub use raft::{HandOverError, MemberChange, MemberChangeError};
+pub use reads::BehindEntry;
 use reelyard_replication::{
     CommitAnswer, CommitError, JournalCommand, Leadership, Member, MemberRecord, NodeIdentity,
     OnFullDisk, ReplicatedLog,
@@ -230,6 +234,17 @@ impl Journal {
         store.room().borrow().full.clone()
     }
 
+    /// Whether this node follows a leader whose disk is full: then no node of the cluster takes a commit.
+    pub fn leader_disk_full(&self) -> bool {
+        self.0.node.is_leader_disk_full()
+    }
+
+    /// How far each wall clock is ahead of the median of the voters, in milliseconds, by number of the node. Only
+    /// those beyond [`JournalOptions::clock_bound`]. Only the leader knows those of other nodes.
+    pub fn wrong_clocks(&self) -> BTreeMap<u64, i64> {
+        self.0.node.wrong_clocks()
+    }
+
     /// Descriptions of owners whose own decision fits into no journal entry. Such an owner does not
     /// continue, and only a repair of the program helps.
     pub fn stuck(&self) -> Vec<String> {
@@ -332,6 +347,10 @@ impl ReplicatedLog for Journal {
 
     fn disk_full(&self) -> Option<String> {
         Journal::disk_full(self)
+    }
+
+    fn view_published(&self, piece: PieceId, applied: u64) {
+        self.0.owners.position().view(piece, applied + 1);
     }
 
     fn report_stuck(&self, piece: PieceId, error: &CommitError) {

@@ -18,6 +18,7 @@ use reelyard_replication::{CommitAnswer, FrozenPiece, JournalCommand};
 use tokio::sync::Notify;
 
 use crate::owner::{CommittedEntry, OwnersError, PieceOwner, ReadEntry};
+use crate::shown_position::ShownPosition;
 use crate::store::{JournalStore, SnapshotManifest, StoreError};
 use crate::stream::StreamPart;
 
@@ -34,6 +35,7 @@ pub(crate) struct PieceOwners {
     joined: Notify,
     tickets: AtomicU64,
     read_entry: ReadEntry,
+    position: Arc<ShownPosition>,
 }
 
 /// The current owners, and whether this node leads.
@@ -93,6 +95,7 @@ impl PieceOwners {
         snapshot.as_ref().map_or(Ok(()), |snapshot| check_parts(&pieces, &snapshot.parts))?;
         let end = snapshot.as_ref().map_or(0, |snapshot| snapshot.index + 1);
         Ok(PieceOwners {
+            position: Arc::new(ShownPosition::new(pieces.iter().copied(), end)),
             pieces,
             roster: Mutex::default(),
             apply_lock: tokio::sync::Mutex::new(AppliedPosition {
@@ -154,6 +157,7 @@ impl PieceOwners {
         if let Some(&piece) = parts.keys().find(|piece| !self.pieces.contains(piece)) {
             return Err(OwnersError::NoOwner { index: entry.index, piece });
         }
+        self.position.give(parts.keys(), entry.index + 1);
         // The answers of each owner with the number of its incarnation. An owner that is rebuilt
         // meanwhile has not seen this entry.
         let mut answered: BTreeMap<PieceId, (u64, Vec<CommitAnswer>)> = BTreeMap::new();
@@ -163,6 +167,7 @@ impl PieceOwners {
             match missing {
                 None => {
                     position.end = entry.index + 1;
+                    self.position.apply(position.end);
                     break;
                 }
                 Some(piece) => {
@@ -208,6 +213,12 @@ impl PieceOwners {
     /// An entry of the raft layer: nothing must be applied.
     pub(crate) async fn pass(&self, index: u64) {
         self.apply_lock.lock().await.end = index + 1;
+        self.position.apply(index + 1);
+    }
+
+    /// How far the log is applied, and how far the views show it.
+    pub(crate) fn position(&self) -> Arc<ShownPosition> {
+        self.position.clone()
     }
 
     /// Freezes every piece at the current index.

@@ -6,6 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytesize::ByteSize;
+use reelyard_core::clock::Clock;
+use reelyard_core::cluster_time::ClusterTime;
 use reelyard_core::settings;
 use reelyard_replication::{ElectionConfig, MemberRecord};
 
@@ -44,6 +46,12 @@ pub struct JournalOptions {
     /// Bytes of the disk that are kept in reserve. If less than a quarter of that is free, no commits
     /// are accepted.
     pub reserve: u64,
+    /// The clock of this machine.
+    pub clock: Clock,
+    /// A voter whose clock is further from the median of all voters does not stand for election.
+    pub clock_bound: Duration,
+    /// Learns the time that the leader and the applied entries have reached.
+    pub cluster_time: ClusterTime,
     /// Receives notice of all durable writes.
     pub observer: Option<Arc<dyn StoreObserver>>,
 }
@@ -69,6 +77,9 @@ settings! {
 const SNAPSHOT_WHEN_QUIET: Duration = Duration::from_secs(5);
 const KEEP_ENTRIES: u64 = 100;
 
+/// The default distance of a clock from the median.
+const CLOCK_BOUND: Duration = Duration::from_secs(1);
+
 impl JournalOptions {
     /// The journal of a node that runs alone, in `dir`, with the settings of an operator.
     pub fn of(config: &JournalConfig, dir: impl Into<PathBuf>, node: u64) -> Self {
@@ -85,6 +96,9 @@ impl JournalOptions {
             snapshot_when_quiet: SNAPSHOT_WHEN_QUIET,
             keep_entries: KEEP_ENTRIES,
             reserve: reserve.as_u64(),
+            clock: Clock::system(),
+            clock_bound: CLOCK_BOUND,
+            cluster_time: ClusterTime::default(),
             observer: None,
         }
     }

@@ -51,8 +51,7 @@ impl ShareServerState {
     /// The watch over a download of `share` that starts now.
     pub(crate) fn watch(&self, share: &Share) -> DownloadWatch {
         DownloadWatch::new(
-            self.views.clone(),
-            self.clock.clone(),
+            (self.views.clone(), self.clock.clone(), Arc::clone(&self.not_ready)),
             share,
             self.settings.cut_at_deadline,
         )

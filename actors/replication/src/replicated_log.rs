@@ -41,6 +41,9 @@ pub trait ReplicatedLog: Send + Sync {
     /// Why the log accepts no commits for lack of room on the disk. None while there is room.
     fn disk_full(&self) -> Option<String>;
 
+    /// The owner of `piece` has published a view with everything up to the entry `applied`.
+    fn view_published(&self, piece: PieceId, applied: u64);
+
     /// Records that the owner of `piece` cannot commit its own decision.
     fn report_stuck(&self, piece: PieceId, error: &CommitError);
 }

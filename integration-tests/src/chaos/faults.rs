@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use fastrand::Rng;
+use reelyard::demo::cluster::fault_proxy::CutLinks;
 
-use super::fault_proxy::CutLinks;
 use crate::rigs::node_cluster::NodeCluster;
 
 /// The nodes that stay members. They have these numbers.

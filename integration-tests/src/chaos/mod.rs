@@ -1,7 +1,6 @@
 //! A cluster of real processes under load and faults, and the check of its history.
 
 mod chaos_client;
-mod fault_proxy;
 mod faults;
 mod history;
 mod load;

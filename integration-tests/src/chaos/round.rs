@@ -7,12 +7,12 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use fastrand::Rng;
+use reelyard::demo::cluster::fault_proxy::{self, CutLinks};
 use reqwest::Method;
 use serde_json::Value;
 use tokio::runtime::Runtime;
 
 use super::chaos_client::ChaosClient;
-use super::fault_proxy::{self, CutLinks};
 use super::faults::ChaosFault;
 use super::history::{ChaosHistory, ShareEnd};
 use super::load::{self, POOL};

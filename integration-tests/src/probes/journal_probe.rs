@@ -11,8 +11,8 @@ use reelyard_core::event::{Epoch, PieceId, RequestId};
 use reelyard_core::secret_id::IdSource;
 use reelyard_journal::{Journal, JournalOptions};
 use reelyard_replication::{
-    CommitError, FrozenPiece, JournalCommand, Outcomes, Piece, ReplicaHandle, RequestContext,
-    StateChange, UnreadableEvent,
+    CommitError, FrozenPiece, JournalCommand, Outcomes, Piece, ReplicaHandle, ReplicatedLog,
+    RequestContext, StateChange, UnreadableEvent,
 };
 use serde::{Deserialize, Serialize};
 
@@ -198,6 +198,8 @@ impl Handler<JournalCommand> for ProbeActor {
             StateChange::Installed => self.installs += 1,
             StateChange::Applied(_) | StateChange::LeaderStopped | StateChange::Nothing => {}
         }
+        // Readers ask the actor itself.
+        self.journal.view_published(AccountsPiece::ID, self.replica.applied());
     }
 }
 

@@ -8,7 +8,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use super::binary::{self, ProgramOutput};
-use super::yard::{RoleProcess, free_addr, wait_for};
+use super::yard::{RoleProcess, bearer_in, free_addr, wait_for};
 
 /// One node of a cluster: its file, its addresses and its process.
 pub struct ClusterNode {
@@ -26,6 +26,30 @@ pub struct ClusterNode {
     pub more: String,
     /// Its process; none before its start.
     pub process: Option<RoleProcess>,
+}
+
+/// An answer of a node, as curl prints it.
+#[derive(Clone, Debug)]
+pub struct CurlAnswer {
+    /// The status code.
+    pub status: u16,
+    head: String,
+    /// The text after the empty line.
+    pub body: String,
+}
+
+impl CurlAnswer {
+    fn read(text: &str) -> Option<Self> {
+        let (head, body) = text.split_once("\r\n\r\n")?;
+        let status = head.split(' ').nth(1)?.parse().ok()?;
+        Some(CurlAnswer { status, head: head.to_owned(), body: body.to_owned() })
+    }
+
+    /// A header of the answer, if it has one.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        let mut lines = self.head.lines().filter_map(|line| line.split_once(": "));
+        lines.find(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value.trim())
+    }
 }
 
 /// A directory with the nodes of a test.
@@ -78,6 +102,34 @@ impl NodeCluster {
         let text = String::from_utf8(answer.stdout).ok()?;
         let (body, code) = text.rsplit_once('\n')?;
         Some((code.parse().ok().filter(|code| *code != 0)?, body.to_owned()))
+    }
+
+    /// Sends one request with the token of the administrator. None while the node does not answer.
+    pub fn request(
+        &self,
+        index: usize,
+        method: &str,
+        path: &str,
+        body: &str,
+    ) -> Option<CurlAnswer> {
+        let bearer = bearer_in(&self.nodes[0].data_dir);
+        let url = format!("http://{}{path}", self.nodes[index].api);
+        let mut curl = std::process::Command::new("curl");
+        curl.args(["-s", "-i", "-m", "20", "-X", method, "-H", &bearer]);
+        if !body.is_empty() {
+            curl.args(["-H", "Content-Type: application/json", "-d", body]);
+        }
+        CurlAnswer::read(&String::from_utf8_lossy(&curl.arg(&url).output().ok()?.stdout))
+    }
+
+    /// Whether bytes of a client wait at the API of a node that does not read them, because it is paused.
+    pub fn has_waiting_request(&self, index: usize) -> bool {
+        has_waiting_bytes(self.nodes[index].api)
+    }
+
+    /// The process of a node.
+    pub fn process(&self, index: usize) -> Result<&RoleProcess> {
+        self.nodes[index].process.as_ref().context("the node does not run")
     }
 
     /// Writes the configuration of a further node, with `cluster.listen` or without.
@@ -193,6 +245,23 @@ impl NodeCluster {
     pub fn path(&self) -> &Path {
         self.dir.path()
     }
+}
+
+/// Whether the system holds bytes for a program that listens at this IPv4 address.
+pub fn has_waiting_bytes(listens: SocketAddr) -> bool {
+    let SocketAddr::V4(listens) = listens else { return false };
+    let ip = u32::from_ne_bytes(listens.ip().octets());
+    let local = format!("{ip:08X}:{:04X}", listens.port());
+    let table = std::fs::read_to_string("/proc/net/tcp").unwrap_or_default();
+    table.lines().any(|line| {
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        let waiting = fields.get(4).and_then(|queues| queues.split(':').nth(1));
+        let bytes = waiting.and_then(|bytes| u64::from_str_radix(bytes, 16).ok());
+        // A listener counts connections there.
+        fields.get(1) == Some(&local.as_str())
+            && fields.get(3) == Some(&"01")
+            && bytes.is_some_and(|bytes| bytes > 0)
+    })
 }
 
 /// The numbers of the members whose rank is not `learner`.

@@ -100,6 +100,8 @@ pub struct LinkSite {
     place: TempDir,
     /// The certificate for TLS; `None` without TLS.
     certificate: Arc<Mutex<Option<(Pem, Certificate)>>>,
+    /// Why the node cannot serve links now.
+    hindrance: Arc<Mutex<Option<String>>>,
     /// The clock of the links.
     pub clock: Clock,
     /// The published share table that the links read.
@@ -235,20 +237,29 @@ impl LinkSite {
             let certificate = Arc::clone(&certificate);
             move || lock(&certificate).as_ref().map(|(_, certificate)| certificate.clone())
         };
+        let hindrance = Arc::<Mutex<Option<String>>>::default();
         let log = LinksConfig::default().access_log_settings();
         let collaborators = ShareServerCollaborators {
             roots,
             views: views.clone(),
             take,
             clock: clock.clone(),
-            not_ready: Arc::new(|| None),
+            not_ready: Arc::new({
+                let hindrance = Arc::clone(&hindrance);
+                move || lock(&hindrance).clone()
+            }),
             certificate: Arc::new(current_certificate),
             access_log: LinkAccessLog::start(&place.path().join("log"), log, clock.clone())
                 .unwrap_or_else(|error| must(&error)),
         };
         let server = ShareServer::start_on(listener, settings, collaborators);
         let server = server.unwrap_or_else(|error| must(&error));
-        LinkSite { place, certificate, clock, views, server }
+        LinkSite { place, certificate, hindrance, clock, views, server }
+    }
+
+    /// The node cannot serve links from now on, for this reason. None: it can again.
+    pub fn hinder(&self, why: Option<&str>) {
+        *lock(&self.hindrance) = why.map(str::to_owned);
     }
 
     /// The address of the server.

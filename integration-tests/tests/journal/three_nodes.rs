@@ -3,9 +3,13 @@
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use actix::{Actor, Addr};
+use reelyard_core::boot::BootId;
+use reelyard_core::clock::{Clock, ClockReading, MachineClocks, Millis};
+use reelyard_core::cluster_time::ClusterTime;
 use reelyard_core::event::{Epoch, PieceId};
 use reelyard_integration_tests::fakes::memory_hub::{MemoryHub, NODES, SnapshotFault};
 use reelyard_integration_tests::fakes::stoppable_disk::StoppableDisk;
@@ -15,6 +19,7 @@ use reelyard_integration_tests::probes::journal_probe::{
 };
 use reelyard_integration_tests::probes::waiting::eventually_some;
 use reelyard_integration_tests::rigs::running::on_a_system;
+use reelyard_integration_tests::rigs::small_disk::SmallDisk;
 use reelyard_journal::{HandOverError, Journal, JournalOptions};
 use reelyard_replication::CommitError;
 use tempfile::TempDir;
@@ -23,7 +28,26 @@ struct MemberJournal {
     journal: Journal,
     probe: Addr<ProbeActor>,
     disk: Arc<StoppableDisk>,
+    machine: Arc<ShiftedMachine>,
+    /// A clock that is never behind the cluster.
+    in_cluster: Clock,
     dir: TempDir,
+}
+
+/// A machine whose wall clock is wrong by some milliseconds.
+#[derive(Default)]
+struct ShiftedMachine(AtomicI64);
+
+impl MachineClocks for ShiftedMachine {
+    fn reading(&self) -> ClockReading {
+        let ClockReading { wall, .. } = Clock::system().reading();
+        let wall = Millis(wall.0 + self.0.load(Ordering::SeqCst));
+        ClockReading { wall, monotonic: Clock::system().uptime() }
+    }
+
+    fn boot(&self) -> BootId {
+        Clock::system().boot()
+    }
 }
 
 struct JournalCluster {
@@ -33,10 +57,13 @@ struct JournalCluster {
 
 impl JournalCluster {
     async fn found() -> JournalCluster {
+        JournalCluster::found_in(NODES.map(|_| tempfile::tempdir().unwrap())).await
+    }
+
+    async fn found_in(dirs: [TempDir; NODES.len()]) -> JournalCluster {
         let hub = MemoryHub::default();
         let mut members = BTreeMap::new();
-        for node in NODES {
-            let dir = tempfile::tempdir().unwrap();
+        for (node, dir) in NODES.into_iter().zip(dirs) {
             members.insert(node, start(&hub, node, dir).await);
         }
         let cluster = JournalCluster { hub, members };
@@ -109,14 +136,19 @@ impl JournalCluster {
 
 async fn start(hub: &MemoryHub, node: u64, dir: TempDir) -> MemberJournal {
     let disk = Arc::new(StoppableDisk::default());
+    let machine = Arc::new(ShiftedMachine::default());
+    let (clock, cluster_time) = (Clock::of_machine(machine.clone()), ClusterTime::default());
+    let in_cluster = clock.clone().in_cluster(Arc::new(cluster_time.clone()));
     let alone = JournalOptions {
         observer: Some(disk.clone()),
+        clock,
+        cluster_time,
         commit_timeout: Duration::from_secs(2),
         ..small_snapshots(dir.path(), node)
     };
     let journal = hub.open(alone, PieceId::Probe).await;
     let probe = ProbeActor::new(journal.clone()).start();
-    MemberJournal { journal, probe, disk, dir }
+    MemberJournal { journal, probe, disk, machine, in_cluster, dir }
 }
 
 fn assert_same(views: &[AccountsView]) {
@@ -281,6 +313,137 @@ fn without_a_quorum_a_leader_never_hangs_and_commits_are_repeatable() {
         assert_same(&views);
         assert_eq!(views[0].books.taken, vec![0, 1]);
         assert!(views.iter().all(|view| view.in_flight == 0));
+        cluster.stop().await;
+    });
+}
+
+#[test]
+fn a_node_that_is_cut_off_confirms_no_read() {
+    on_a_system(async {
+        let cluster = JournalCluster::found().await;
+        let second = Duration::from_secs(1);
+        let (leader, _) = cluster.leader(|_, _| true).await;
+        cluster.commit(0, 0).await;
+        for member in cluster.members.values() {
+            let journal = &member.journal;
+            let index = journal.read_index(3 * second).await.unwrap();
+            assert!(journal.until_shown(index, 3 * second).await.unwrap() >= index);
+            let taken = member.probe.send(ReadAccounts).await.unwrap().books.taken.clone();
+            assert_eq!(taken, [0]);
+        }
+        let is_current = |journal: &Journal| journal.staleness().is_some_and(|age| age < second);
+        for follower in NODES.into_iter().filter(|node| *node != leader) {
+            let journal = &cluster.members[&follower].journal;
+            eventually_some("the follower hears its leader", || async {
+                (is_current(journal) && !journal.certainly_leads()).then_some(())
+            })
+            .await;
+            assert_eq!(journal.until_shown(9000, Duration::ZERO).await.unwrap_err().wanted, 9000);
+        }
+        let leading = &cluster.members[&leader].journal;
+        eventually_some("the leader is certain", || async {
+            (leading.certainly_leads() && leading.staleness() == Some(Duration::ZERO)).then_some(())
+        })
+        .await;
+        cluster.hub.isolate(leader);
+        let refused = leading.read_index(second / 2).await;
+        assert!(matches!(refused, Err(CommitError::NotLeader { .. })), "{refused:?}");
+        eventually_some("the former leader knows that it is old", || async {
+            let is_old = leading.staleness().is_some_and(|age| age > second);
+            (is_old && !leading.certainly_leads()).then_some(())
+        })
+        .await;
+        cluster.commit(1, 0).await;
+        cluster.hub.heal();
+        let index = eventually_some("a read is confirmed again", || async {
+            leading.read_index(second).await.ok()
+        })
+        .await;
+        leading.until_shown(index, 3 * second).await.unwrap();
+        assert_eq!(cluster.look(leader).await.books.taken, [0, 1]);
+        cluster.stop().await;
+    });
+}
+
+#[test]
+fn a_node_with_a_wrong_clock_does_not_lead() {
+    on_a_system(async {
+        let cluster = JournalCluster::found().await;
+        let shift =
+            |node: u64, ms: i64| cluster.members[&node].machine.0.store(ms, Ordering::SeqCst);
+        let wrong = |node: u64| cluster.members[&node].journal.wrong_clocks();
+        let (first, _) = cluster.leader(|_, _| true).await;
+        cluster.commit(0, 0).await;
+        shift(first, 5_000);
+        let (second, epoch) = cluster.leader(|node, _| node != first).await;
+        for node in [first, second] {
+            eventually_some("the wrong clock is known", || async {
+                let ahead = *wrong(node).get(&first)?;
+                (4_000..6_000).contains(&ahead).then_some(())
+            })
+            .await;
+        }
+        // The other node is the only one that stands for election.
+        cluster.hub.isolate(second);
+        let (third, _) = cluster.leader(|_, now| now > epoch).await;
+        assert!(![first, second].contains(&third), "node {third} leads");
+        cluster.hub.heal();
+        shift(first, 0);
+        eventually_some("no clock is wrong", || async {
+            cluster.members.keys().all(|node| wrong(*node).is_empty()).then_some(())
+        })
+        .await;
+        cluster.commit(1, 0).await;
+        cluster.stop().await;
+    });
+}
+
+#[test]
+fn no_node_is_behind_the_clock_of_the_leader() {
+    on_a_system(async {
+        let cluster = JournalCluster::found().await;
+        let (leader, _) = cluster.leader(|_, _| true).await;
+        // Within the bound.
+        cluster.members[&leader].machine.0.store(900, Ordering::SeqCst);
+        for member in cluster.members.values() {
+            eventually_some("the time of the leader is known", || async {
+                let ahead = member.in_cluster.now().since(Clock::system().now());
+                (ahead > Duration::from_millis(600)).then_some(())
+            })
+            .await;
+        }
+        // It stays so with the next leader.
+        cluster.hub.isolate(leader);
+        let (next, _) = cluster.leader(|node, _| node != leader).await;
+        let ahead = cluster.members[&next].in_cluster.now().since(Clock::system().now());
+        assert!(ahead > Duration::from_millis(600), "{ahead:?}");
+        cluster.stop().await;
+    });
+}
+
+#[test]
+fn followers_know_that_the_disk_of_their_leader_is_full() {
+    let dirs = NODES.map(|_| tempfile::tempdir().unwrap());
+    // The reserve of a journal has 64 MiB.
+    let disks: Vec<SmallDisk> = dirs.iter().map(|dir| SmallDisk::mount(dir.path(), 128)).collect();
+    on_a_system(async {
+        let cluster = JournalCluster::found_in(dirs).await;
+        let (leader, _) = cluster.leader(|_, _| true).await;
+        let place = NODES.iter().position(|node| *node == leader).unwrap();
+        let know = |is_full: bool| {
+            let followers = cluster.members.iter().filter(|(node, _)| **node != leader);
+            followers.filter(|(_, member)| member.journal.leader_disk_full() == is_full).count()
+        };
+        assert_eq!(know(false), 2);
+        disks[place].fill();
+        eventually_some("both followers know it", || async { (know(true) == 2).then_some(()) })
+            .await;
+        assert!(!cluster.members[&leader].journal.leader_disk_full(), "it follows nobody");
+        disks[place].clear();
+        eventually_some("both know that there is room", || async {
+            (know(false) == 2).then_some(())
+        })
+        .await;
         cluster.stop().await;
     });
 }

@@ -11,7 +11,7 @@ use utoipa::openapi::path::{HttpMethod, Operation};
 use utoipa::openapi::{RefOr, Schema};
 
 use crate::http::access::{self, CallRights};
-use crate::http::problem::{OF_EVERY_BODY, OF_EVERY_CALL, Refusal};
+use crate::http::problem::{OF_EVERY_BODY, OF_EVERY_CALL, OF_EVERY_READ, Refusal};
 
 /// The path prefix of the API.
 pub const API: &str = "/api/v1";
@@ -77,6 +77,9 @@ impl ApiCall {
         operation.tags = Some(P::tags().into_iter().map(str::to_owned).collect());
         let mut refusals = BTreeSet::from(OF_EVERY_CALL);
         refusals.extend(<F::Output as Answer>::Problems::kinds());
+        if method == Method::GET {
+            refusals.extend(OF_EVERY_READ);
+        }
         if operation.request_body.is_some() {
             refusals.extend(OF_EVERY_BODY);
         }

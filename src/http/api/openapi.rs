@@ -1,5 +1,6 @@
 //! `/api/v1/openapi.json`: the API for programs, made from the same table as the routes.
 
+mod promises;
 mod shapes;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,7 +24,8 @@ they are RFC 3339 strings. Durations are whole milliseconds or microseconds; the
 are bytes. A missing value is left out of the object and is never null. In a request, null removes the \
 value. Later releases of this version can add members, but they remove none. HEAD works wherever GET \
 does, unless the call can wait for long. Lists come in pages: `next` of one page is the `cursor` of \
-the next. Unknown parameters are refused. Every failure is answered with a problem document (RFC 9457); \
+the next. Unknown parameters are refused. Each answer of the API has the headers `Reelyard-Applied` and \
+`Reelyard-Staleness`, and each GET takes `consistency`, `min_applied` and `max_staleness`. Every failure is answered with a problem document (RFC 9457); \
 its `type` never changes.";
 
 /// The groups of calls, in the order of the document.
@@ -78,6 +80,7 @@ fn document() -> Value {
     for ((path, method), kinds) in refusals {
         add_refusals(&mut document["paths"][&path][method]["responses"], &kinds);
     }
+    promises::declare(&mut document);
     document["components"]["securitySchemes"] = json!({
         TOKEN: {
             "type": "http",

@@ -1,11 +1,12 @@
 //! The routes below `/api/v1`, from the table of calls.
 
-use actix_web::error::{JsonPayloadError, QueryPayloadError};
+use actix_web::error::JsonPayloadError;
 use actix_web::http::header::{ALLOW, HeaderValue};
 use actix_web::http::{Method, StatusCode};
 use actix_web::{HttpRequest, HttpResponse, Resource, ResponseError, web};
 use reelyard_api::ProblemKind;
 
+use super::call_parts::bad_query;
 use super::node_calls::document::OpenApiText;
 use super::{calls, openapi};
 use crate::http::problem::ProblemResponse;
@@ -52,15 +53,6 @@ fn resource(path: &str, allow: String) -> Resource {
         std::future::ready(response)
     };
     web::resource(path).default_service(web::to(refuse))
-}
-
-fn bad_query(error: &QueryPayloadError) -> ProblemResponse {
-    match error {
-        QueryPayloadError::Deserialize(why) => {
-            ProblemResponse::bad_request(format!("the query: {why}"))
-        }
-        other => ProblemResponse::bad_request(other.to_string()),
-    }
 }
 
 fn bad_body(error: &JsonPayloadError) -> ProblemResponse {

@@ -60,7 +60,8 @@ pub struct ForwardedRequest {
     client: String,
     /// None once a long body was sent.
     body: Option<ForwardedContent>,
-    is_repeatable: bool,
+    /// The id under which the leader does it only once.
+    request_id: Option<String>,
 }
 
 enum ForwardedContent {
@@ -86,14 +87,14 @@ impl ForwardedRequest {
         }
         let body = body.freeze();
         let mut headers = request.headers().clone();
-        let mut is_repeatable = request.method().is_safe();
+        let mut request_id = None;
         let content = if is_whole {
             let mut kept = body;
             if has_request_id(request.method(), request.path())
                 && let Some(named) = with_request_id(&kept)
             {
-                headers.insert(header::CONTENT_LENGTH, named.len().into());
-                (kept, is_repeatable) = (named, true);
+                headers.insert(header::CONTENT_LENGTH, named.body.len().into());
+                (kept, request_id) = (named.body, Some(named.id));
             }
             ForwardedContent::Kept(kept)
         } else {
@@ -106,7 +107,7 @@ impl ForwardedRequest {
             headers,
             client: client.unwrap_or_default(),
             body: Some(content),
-            is_repeatable,
+            request_id,
         })
     }
 
@@ -135,7 +136,12 @@ impl ForwardedRequest {
 
     /// Whether the leader does it only once, however often it is sent.
     pub fn is_repeatable(&self) -> bool {
-        self.is_repeatable && self.is_kept()
+        (self.method.is_safe() || self.request_id.is_some()) && self.is_kept()
+    }
+
+    /// The id under which the leader does it only once: that of the client, or a new one.
+    pub fn request_id(&self) -> Option<&str> {
+        self.request_id.as_deref()
     }
 
     /// Address of the client.
@@ -184,33 +190,65 @@ fn has_request_id(method: &Method, path: &str) -> bool {
     })
 }
 
-/// The body with a request id: its own, or a new one. None if it is no object in JSON, which the leader refuses.
-fn with_request_id(body: &Bytes) -> Option<Bytes> {
-    let mut object: Map<String, Value> = serde_json::from_slice(body).ok()?;
-    if object.get("request_id").is_some_and(|id| !id.is_null()) {
-        return Some(body.clone());
+/// A body with its request id.
+#[derive(Debug, PartialEq, Eq)]
+struct NamedBody {
+    body: Bytes,
+    id: String,
+}
+
+/// The body with a request id: its own, or a new one before all other members. Otherwise its text stays, so that the
+/// leader refuses what it refuses in a body that comes directly. None if it is no object in JSON.
+fn with_request_id(body: &Bytes) -> Option<NamedBody> {
+    let object: Map<String, Value> = serde_json::from_slice(body).ok()?;
+    match object.get("request_id") {
+        Some(Value::String(own)) => return Some(NamedBody { body: body.clone(), id: own.clone() }),
+        Some(_) => return None,
+        None => {}
     }
     let id = format!("{:032x}", fastrand::u128(..));
-    object.insert("request_id".to_owned(), Value::String(id));
-    serde_json::to_vec(&object).ok().map(Bytes::from)
+    let begin = body.iter().position(|byte| *byte == b'{')? + 1;
+    let (before, members) = body.split_at_checked(begin)?;
+    let separator = if object.is_empty() { "" } else { "," };
+    let member = format!("\"request_id\":\"{id}\"{separator}");
+    Some(NamedBody { body: [before, member.as_bytes(), members].concat().into(), id })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn named(body: &'static str) -> Option<NamedBody> {
+        with_request_id(&Bytes::from_static(body.as_bytes()))
+    }
+
     #[test]
     fn a_request_without_an_id_gets_one() {
-        let named = |body: &'static str| with_request_id(&Bytes::from_static(body.as_bytes()));
-        let read = |body: Bytes| serde_json::from_slice::<Value>(&body).unwrap();
-        let first = read(named(r#"{"path": "a"}"#).unwrap());
-        let other = read(named(r#"{"path": "a", "request_id": null}"#).unwrap());
-        assert_eq!(first["path"], "a");
-        assert_eq!(first["request_id"].as_str().map(str::len), Some(32));
-        assert_ne!(first["request_id"], other["request_id"]);
+        for (body, rest) in [
+            (r#"{"path": "a"}"#, r#""path": "a"}"#),
+            (" {\n \"path\" : 1.0 }", "\n \"path\" : 1.0 }"),
+            ("{ }", " }"),
+        ] {
+            let NamedBody { body: given, id } = named(body).unwrap();
+            let text = str::from_utf8(&given).unwrap();
+            assert!(id.len() == 32 && text.ends_with(rest), "{text}");
+            let read: Value = serde_json::from_str(text).unwrap();
+            assert_eq!(read["request_id"], id);
+        }
+        assert_ne!(named("{}"), named("{}"));
         let own = r#"{"request_id": "mine"}"#;
-        assert_eq!(named(own).unwrap(), own.as_bytes());
-        assert_eq!((named("[1]"), named("{")), (None, None));
+        let kept = NamedBody { body: Bytes::from_static(own.as_bytes()), id: "mine".to_owned() };
+        assert_eq!(named(own), Some(kept));
+        for other in ["[1]", "{", r#"{"request_id": null}"#, r#"{"request_id": 7}"#] {
+            assert_eq!(named(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn a_member_that_occurs_twice_stays_twice() {
+        let body = named(r#"{"path": "a", "path": "b"}"#).unwrap().body;
+        let text = str::from_utf8(&body).unwrap();
+        assert_eq!(text.matches("path").count(), 2, "{text}");
     }
 
     #[test]

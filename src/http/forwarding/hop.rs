@@ -23,7 +23,7 @@ use tokio::time::{Instant, sleep, timeout_at};
 
 use super::ForwardedBy;
 use super::forwarded_request::{ForwardedRequest, NotForwarded, OF_CONNECTION};
-use super::leader_routes::needs_leader;
+use super::leader_routes::{is_of_leader, needs_leader};
 use crate::http::called_name;
 use crate::http::node_state::NodeHttpState;
 use crate::http::problem::ProblemResponse;
@@ -72,7 +72,7 @@ pub async fn to_leader(
         if !leads() {
             return Err(no_leader("this node does not lead").into());
         }
-        return Ok(next.call(request).await?.map_into_boxed_body());
+        return answer_here(&state, request, next).await;
     }
     let mut forwarded = ForwardedRequest::of(&mut request).await?;
     let until = Instant::now() + LEADER_TIME;
@@ -81,7 +81,7 @@ pub async fn to_leader(
     }
     let is_kept = forwarded.is_kept();
     forwarded.give_back(&mut request);
-    let response = next.call(request).await?.map_into_boxed_body();
+    let response = answer_here(&state, request, next).await?;
     if !is_kept || leads() || !was_not_taken(response.response()) {
         return Ok(response);
     }
@@ -91,6 +91,20 @@ pub async fn to_leader(
         Some(answer) => Ok(ServiceResponse::new(request, answer)),
         None => Ok(ServiceResponse::new(request, refusal)),
     }
+}
+
+/// Answers as the leader. Whether this node still leads is checked when the answer is written.
+async fn answer_here(
+    state: &NodeHttpState,
+    request: ServiceRequest,
+    next: Next<impl MessageBody + 'static>,
+) -> Result<ServiceResponse<BoxBody>, actix_web::Error> {
+    let needs_rank = is_of_leader(request.method(), request.path());
+    let answer = next.call(request).await?.map_into_boxed_body();
+    if needs_rank && answer.status().is_success() && !state.journal.certainly_leads() {
+        return Ok(answer.error_response(no_leader("no quorum followed this node meanwhile")));
+    }
+    Ok(answer)
 }
 
 /// Whether another node can lead.
@@ -134,7 +148,7 @@ async fn pass_on(
             HopOutcome::Lost(reason) => {
                 let reason = format!("node {} led, and {reason}", target.node);
                 if lost.is_some() || !request.is_repeatable() {
-                    return Err(outcome_unknown(&reason));
+                    return Err(outcome_unknown(&reason, request.request_id()));
                 }
                 lost = Some(reason);
                 until = Instant::now() + LEADER_TIME;
@@ -146,17 +160,18 @@ async fn pass_on(
         sleep(RETRY).await;
     }
     match lost {
-        Some(reason) => Err(outcome_unknown(&reason)),
+        Some(reason) => Err(outcome_unknown(&reason, request.request_id())),
         None => Err(no_leader(&why)),
     }
 }
 
-fn outcome_unknown(reason: &str) -> ProblemResponse {
+fn outcome_unknown(reason: &str, request_id: Option<&str>) -> ProblemResponse {
     tracing::debug!(reason, "a request was not answered by the leader");
-    let detail = format!(
-        "{reason}. The request may have been carried out: repeat it with the same request_id, or look at the present \
-         state first"
-    );
+    let next = match request_id {
+        Some(id) => format!("repeat it with \"request_id\": \"{id}\""),
+        None => "look at the present state before you repeat it".to_owned(),
+    };
+    let detail = format!("{reason}. The request may have been carried out: {next}");
     ProblemResponse::new(ProblemKind::OutcomeUnknown, detail)
 }
 

@@ -28,9 +28,31 @@ pub fn needs_leader(method: &Method, path: &str) -> bool {
     !method.is_safe() || path.starts_with("/tasks") || path.starts_with("/dashboard")
 }
 
+/// Whether an answer is true only while this node leads. Such a call changes nothing.
+pub fn is_of_leader(method: &Method, path: &str) -> bool {
+    let is_verify = path
+        .strip_prefix(API)
+        .is_some_and(|call| call.starts_with("/leases/") && call.ends_with("/verify"));
+    is_verify || (method.is_safe() && needs_leader(method, path))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn answers_of_the_leader_that_change_nothing_need_its_rank() {
+        for (method, path, expected) in [
+            (Method::POST, "/api/v1/leases/x/verify", true),
+            (Method::POST, "/api/v1/leases/x/renew", false),
+            (Method::GET, "/api/v1/workers/10.0.0.1:8888/tasks", true),
+            (Method::GET, "/api/v1/tasks", false),
+            (Method::GET, "/tasks", true),
+            (Method::POST, "/tasks", false),
+        ] {
+            assert_eq!(is_of_leader(&method, path), expected, "{method} {path}");
+        }
+    }
 
     #[test]
     fn changes_and_calls_of_workers_go_to_the_leader() {

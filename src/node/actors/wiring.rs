@@ -52,6 +52,7 @@ use super::host_actors::{HostActor, HostActors};
 use super::webhook_actors::WebhookActors;
 use super::{leadership, share_files};
 use crate::node::live_config::LiveConfig;
+use crate::node::node_clocks::NodeClocks;
 use crate::node::settings;
 
 /// How long a stop waits for the checkpoint of demand: a mount with logs may hang.
@@ -77,6 +78,8 @@ pub struct Wiring {
     pub share_expiry: Supervised<ShareExpiry>,
     /// View of the shares, for lookups.
     pub share_views: ShareViewHandle,
+    /// The clock by which shares end.
+    pub share_clock: Clock,
     /// Send events of shares to webhooks.
     pub hooks: WebhookActors,
     /// Moves shared files, and detects missing ones.
@@ -127,6 +130,7 @@ pub(super) struct ActorParts {
     pub(super) live: LiveConfig,
     names: NameTable,
     clock: Clock,
+    clocks: NodeClocks,
     identity: ManagerIdentity,
     changes: Feed<ChangeEvent>,
     keys: WorkerKeys,
@@ -144,10 +148,10 @@ impl Wiring {
         live: &LiveConfig,
         journal: &Journal,
         names: &NameTable,
-        clock: &Clock,
+        clocks: &NodeClocks,
         shared: &SharedDirs,
     ) -> Result<Arc<Self>, reqwest::Error> {
-        let (live, names, clock) = (live.clone(), names.clone(), clock.clone());
+        let (live, names, clock) = (live.clone(), names.clone(), clocks.own.clone());
         let identity = ManagerIdentity::of_node(journal.identity().number);
         let changes = Feed::new(&clock);
         actix_rt::spawn(leadership::publish_leadership(
@@ -163,6 +167,7 @@ impl Wiring {
             live,
             names,
             clock: clock.clone(),
+            clocks: clocks.clone(),
             identity,
             changes: changes.clone(),
             keys: WorkerKeys::new(move |host| of_keys.load().worker_key(host)),
@@ -195,7 +200,7 @@ impl Wiring {
         );
         hooks.apply_config(&parts.live.now());
         let (share_files, share_files_views) = share_files::start(
-            (&parts.live, &parts.clock),
+            (&parts.live, &parts.clocks.shares),
             journal,
             &share_expiry,
             &share_views,
@@ -204,7 +209,7 @@ impl Wiring {
         let access = parts.start_access(journal, &access_views);
         let boxes = BoxServices::start(
             &parts.live,
-            &parts.clock,
+            &parts.clocks.leases,
             journal,
             &parts.changes,
             &parts.identity,
@@ -221,6 +226,7 @@ impl Wiring {
             remover_views,
             share_expiry,
             share_views,
+            share_clock: clocks.shares.clone(),
             hooks,
             share_files,
             share_files_views,
@@ -448,7 +454,8 @@ impl ActorParts {
 
     fn start_share_expiry(&self, journal: &Journal) -> (Supervised<ShareExpiry>, ShareViewHandle) {
         let views = ShareViewHandle::default();
-        let (live, clock, journal) = (self.live.clone(), self.clock.clone(), journal.clone());
+        let (live, clock, journal) =
+            (self.live.clone(), self.clocks.shares.clone(), journal.clone());
         let (view_handle, changes) = (views.clone(), self.changes.clone());
         let actor = Supervised::start(Supervision::of("share_expiry"), move || {
             let settings = settings::shares(&live.now().config);

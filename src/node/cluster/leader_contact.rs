@@ -38,6 +38,16 @@ impl ClusterLink {
         }
     }
 
+    /// Why the leader refuses changes, if its disk is full. None on the leader itself.
+    pub fn leader_disk_full(&self) -> Option<String> {
+        let journal = self.journal()?;
+        let leader = journal.leader().filter(|_| journal.leader_disk_full())?;
+        Some(format!(
+            "the disk of node {leader}, which leads the yard, is full: make room there, or make another node the leader \
+             with \"reelyard cluster transfer\""
+        ))
+    }
+
     /// Why members cannot be reached, by number. Only the leader hears all of them.
     pub fn troubles(&self) -> BTreeMap<u64, String> {
         let Some(journal) = self.journal() else { return BTreeMap::new() };
@@ -72,6 +82,8 @@ impl ClusterLink {
                 peer.number
             ));
         }
+        let clocks = self.journal().map(Journal::wrong_clocks).unwrap_or_default();
+        warnings.extend(clocks.into_iter().map(|(number, ahead_ms)| wrong_clock(number, ahead_ms)));
         warnings.extend(self.certificate_end().and_then(|ends| certificate_warning(ends, now)));
         warnings
     }
@@ -91,6 +103,15 @@ fn trouble(peer: Option<&PeerView>, leads: bool) -> Option<String> {
         (None, None, _) if leads => Some("it has never answered".to_owned()),
         _ => None,
     }
+}
+
+fn wrong_clock(number: u64, ahead_ms: i64) -> String {
+    let distance = in_words(Duration::from_millis(ahead_ms.unsigned_abs()));
+    let side = if ahead_ms > 0 { "ahead of" } else { "behind" };
+    format!(
+        "the wall clock of node {number} is {distance} {side} the median of the voters, more than cluster.clock_bound. It \
+         does not lead until the clock is correct"
+    )
 }
 
 fn certificate_warning(ends: Millis, now: Millis) -> Option<String> {
@@ -141,6 +162,12 @@ mod tests {
             assert_eq!(found.as_deref(), expected, "{unreachable:?} {silence:?} {leads}");
         }
         assert_eq!(trouble(None, false), None);
+    }
+
+    #[test]
+    fn a_wrong_clock_is_described_by_its_side() {
+        assert!(wrong_clock(2, -5_000).contains("node 2 is 5 s behind the median"));
+        assert!(wrong_clock(2, 5_000).contains("node 2 is 5 s ahead of the median"));
     }
 
     #[test]

@@ -100,6 +100,13 @@ enum ClockSource {
     System(Arc<SystemClock>),
     Machine(Arc<SystemClock>, Arc<dyn MachineClocks>),
     Manual(Arc<ManualTime>),
+    InCluster(Arc<Clock>, Arc<dyn LatestTime>),
+}
+
+/// The time that other nodes of a cluster have reached.
+pub trait LatestTime: Send + Sync {
+    /// The latest known time, and at least `own`, when the own uptime clock shows `uptime`.
+    fn latest(&self, own: Millis, uptime: Duration) -> Millis;
 }
 
 /// The clocks of a simulated machine.
@@ -173,6 +180,11 @@ impl Clock {
         Clock(ClockSource::Manual(Arc::new(ManualTime { wall, monotonic, boot })))
     }
 
+    /// The same clock. Its wall clock is never behind the time that other nodes have reached.
+    pub fn in_cluster(self, others: Arc<dyn LatestTime>) -> Self {
+        Clock(ClockSource::InCluster(Arc::new(self), others))
+    }
+
     /// The current time, in milliseconds since 1970.
     pub fn now(&self) -> Millis {
         match &self.0 {
@@ -184,6 +196,7 @@ impl Clock {
                 held.show(wall, monotonic)
             }
             ClockSource::Manual(hands) => Millis(hands.wall.load(Ordering::SeqCst)),
+            ClockSource::InCluster(own, others) => others.latest(own.now(), own.uptime()),
         }
     }
 
@@ -201,6 +214,10 @@ impl Clock {
                     hands.monotonic.load(Ordering::SeqCst).unsigned_abs(),
                 ),
             },
+            ClockSource::InCluster(own, others) => {
+                let reading = own.reading();
+                ClockReading { wall: others.latest(reading.wall, own.uptime()), ..reading }
+            }
         }
     }
 
@@ -215,6 +232,7 @@ impl Clock {
                 Duration::new(tv_sec.unsigned_abs(), u32::try_from(tv_nsec).unwrap_or_default())
             }
             ClockSource::Machine(..) | ClockSource::Manual(_) => self.reading().monotonic,
+            ClockSource::InCluster(own, _) => own.uptime(),
         }
     }
 
@@ -245,6 +263,7 @@ impl Clock {
                 Duration::new(tv_sec.unsigned_abs(), u32::try_from(tv_nsec).unwrap_or_default())
             }
             ClockSource::Machine(..) => Duration::ZERO,
+            ClockSource::InCluster(own, _) => own.cost(),
         }
     }
 
@@ -261,23 +280,33 @@ impl Clock {
             }),
             ClockSource::Machine(_, machine) => machine.boot(),
             ClockSource::Manual(hands) => BootId::from(u128::from(hands.boot.load(Ordering::SeqCst))),
+            ClockSource::InCluster(own, _) => own.boot(),
         }
     }
 
     /// Lets the machine of a manual clock boot again: its uptime begins at zero. The system's clock does not
     /// change.
     pub fn reboot(&self) {
-        if let ClockSource::Manual(hands) = &self.0 {
+        if let Some(hands) = self.hands() {
             hands.monotonic.store(0, Ordering::SeqCst);
             let next = NEXT_MANUAL_BOOT.fetch_add(1, Ordering::SeqCst);
             hands.boot.store(next, Ordering::SeqCst);
         }
     }
 
+    /// The time of a manual clock.
+    fn hands(&self) -> Option<&ManualTime> {
+        match &self.0 {
+            ClockSource::Manual(hands) => Some(hands),
+            ClockSource::InCluster(own, _) => own.hands(),
+            ClockSource::System(_) | ClockSource::Machine(..) => None,
+        }
+    }
+
     /// Moves a manual clock forward and returns the new time. The system's clock cannot be moved: for it
     /// this only returns the time.
     pub fn advance(&self, by: Duration) -> Millis {
-        if let ClockSource::Manual(hands) = &self.0 {
+        if let Some(hands) = self.hands() {
             let by = i64::try_from(by.as_millis()).unwrap_or(i64::MAX);
             hands.monotonic.fetch_add(by, Ordering::SeqCst);
             return Millis(hands.wall.fetch_add(by, Ordering::SeqCst).saturating_add(by));
@@ -288,7 +317,7 @@ impl Clock {
     /// Moves a manual clock forward or back by this many milliseconds, although no time has passed, and
     /// returns the new time. The system's clock cannot be set, so for it this only returns the time.
     pub fn step_by(&self, ms: i64) -> Millis {
-        if let ClockSource::Manual(hands) = &self.0 {
+        if let Some(hands) = self.hands() {
             return Millis(hands.wall.fetch_add(ms, Ordering::SeqCst).saturating_add(ms));
         }
         self.now()
@@ -301,6 +330,7 @@ impl fmt::Debug for Clock {
             ClockSource::System(_) => "system",
             ClockSource::Machine(..) => "simulated",
             ClockSource::Manual(_) => "manual",
+            ClockSource::InCluster(..) => "in a cluster",
         };
         write!(f, "Clock({face}, {})", self.now())
     }

@@ -3,5 +3,6 @@
 pub mod backoff;
 pub mod boot;
 pub mod clock;
+pub mod cluster_time;
 pub mod durations;
 pub mod elapsed_time;

@@ -27,6 +27,7 @@ impl PieceInstall<'_> {
     /// # Errors
     /// The snapshot cannot be read.
     pub(crate) async fn install(mut self, snapshot: SnapshotManifest) -> Result<(), OwnersError> {
+        self.owners.position.give(&self.owners.pieces, snapshot.index + 1);
         let registered = self.owners.roster().owners.clone();
         if let Some(store) = self.position.store.clone() {
             for (piece, RegisteredOwner { owner, ticket, .. }) in registered {
@@ -36,6 +37,7 @@ impl PieceInstall<'_> {
             }
         }
         self.position.end = snapshot.index + 1;
+        self.owners.position.apply(self.position.end);
         self.position.snapshot = Some(snapshot);
         Ok(())
     }

@@ -13,7 +13,7 @@ use reelyard_core::event::Epoch;
 use reelyard_replication::{Leadership, Member};
 use tokio::time::timeout;
 
-use super::network::{RaftRequest, RaftResponse};
+use super::call_messages::{RaftRequest, RaftResponse};
 use super::node::RaftNode;
 use super::{LogId, Metrics, Raft};
 
@@ -133,7 +133,13 @@ impl RaftNode {
             return if is_live(&voter) { Ok(voter) } else { Err(HandOverError::Silent(wanted)) };
         }
         let metrics = raft.metrics().borrow().clone();
-        let live = voters.filter(is_live);
+        let clocks = self.peers.quorum.clock_distances();
+        // One with a wrong clock would hand over again.
+        let has_right_clock = |member: &Member| {
+            let ahead_ms = clocks.get(&member.number).copied().unwrap_or_default();
+            self.peers.quorum.is_within_bound(ahead_ms)
+        };
+        let live = voters.filter(|member| is_live(member) && has_right_clock(member));
         let best = live.max_by_key(|member| matched(&metrics, member.number));
         best.ok_or(HandOverError::NobodyElse)
     }

@@ -3,11 +3,15 @@
 #![allow(clippy::result_large_err)]
 
 mod append_budget;
+mod call_messages;
+mod clock_watch;
+mod contact;
 mod hand_over;
 mod log_store;
 mod members;
 mod network;
 mod node;
+mod read_promise;
 mod reading;
 mod runtime;
 mod snapshot_body;
@@ -28,10 +32,10 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::owner::{CommittedEntry, OwnersError};
 use crate::store::StoreError;
 
+pub(crate) use call_messages::not_ready;
 pub use hand_over::HandOverError;
 use members::MemberNode;
 pub use members::{MemberChange, MemberChangeError};
-pub(crate) use network::not_ready;
 pub(crate) use node::RaftNode;
 pub(crate) use reading::{raised_vote, read_vote, voters};
 use snapshot_body::SnapshotBody;

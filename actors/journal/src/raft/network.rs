@@ -13,96 +13,26 @@ use openraft::raft::{
     AppendEntriesRequest, AppendEntriesResponse, SnapshotResponse, VoteRequest, VoteResponse,
 };
 use openraft::{RaftNetwork, RaftNetworkFactory, Snapshot, Vote};
-use reelyard_replication::{CallKind, CallTarget, MemberRecord, NodeUnreachable, Transport};
-use serde::{Deserialize, Serialize};
+use reelyard_replication::{CallTarget, MemberRecord, NodeUnreachable, Transport};
+use tokio::sync::watch;
 use tokio::time::timeout;
 
 use super::Types;
 use super::append_budget::AppendBudget;
+use super::call_messages::{RaftRequest, RaftResponse, decode, encode, follows};
 use super::cannot_read_log;
+use super::contact::QuorumContact;
 use super::members::MemberNode;
 use super::members::peer_contacts::PeerContacts;
-use super::snapshot_transfer::{
-    PART_TIMEOUT, SnapshotNotSent, SnapshotPart, SnapshotProgress, SnapshotSender,
-};
+use super::snapshot_transfer::{PART_TIMEOUT, SnapshotNotSent, SnapshotSender};
+use crate::shown_position::ShownPosition;
 use crate::status::SnapshotOnWay;
+use crate::store::DiskSpace;
 
-/// Version of the calls between nodes. The bodies are openraft's types in postcard, so a new version of
-/// openraft, and any change of [`RaftRequest`] or [`RaftResponse`], needs another number. A test keeps the
-/// bytes.
-const VERSION: u8 = 4;
 /// The reason why a node with another call version cannot be used.
 const ANOTHER_VERSION: &str = "it speaks another version of the calls between nodes: run the same version of reelyard on all nodes";
 /// How long a node that could not be reached gets no calls.
 const RETRY_PAUSE: Duration = Duration::from_millis(100);
-
-/// A call from another node.
-#[derive(Serialize, Deserialize)]
-pub(super) enum RaftRequest {
-    Append(AppendEntriesRequest<Types>),
-    Vote(VoteRequest<u64>),
-    Snapshot(SnapshotPart),
-    /// The leader with the vote `own` wants all voters to follow the vote `candidate` instead.
-    GiveWay {
-        own: Vote<u64>,
-        candidate: Vote<u64>,
-    },
-    /// The leader with the vote `own` wants the receiver to stand for election.
-    Stand {
-        own: Vote<u64>,
-    },
-}
-
-impl RaftRequest {
-    /// The kind of the call. A heartbeat is an append without entries.
-    fn kind(&self) -> CallKind {
-        match self {
-            RaftRequest::Append(append) if append.entries.is_empty() => CallKind::Vote,
-            RaftRequest::Append(_) => CallKind::Log,
-            RaftRequest::Vote(_) | RaftRequest::GiveWay { .. } | RaftRequest::Stand { .. } => {
-                CallKind::Vote
-            }
-            RaftRequest::Snapshot(_) => CallKind::Snapshot,
-        }
-    }
-}
-
-/// The answer of a node to a call.
-#[derive(Serialize, Deserialize)]
-pub(super) enum RaftResponse {
-    Append(Result<AppendEntriesResponse<u64>, RaftError<u64>>),
-    Vote(Result<VoteResponse<u64>, RaftError<u64>>),
-    Snapshot(SnapshotProgress),
-    /// The journal there is starting or stopping.
-    NotReady,
-    /// The call is in a version, or of a kind, that is not known there.
-    NotUnderstood,
-    /// Whether the node does what the leader wants. It does not for another leader.
-    Followed(bool),
-}
-
-/// The answer to every call while the raft node does not exist.
-pub(crate) fn not_ready() -> Vec<u8> {
-    encode(&RaftResponse::NotReady)
-}
-
-/// Encodes a call or an answer.
-pub(super) fn encode<T: Serialize>(message: &T) -> Vec<u8> {
-    // Encoding into a growing vector fails only for values that no message contains. The receiver refuses
-    // an empty message.
-    let body = postcard::to_stdvec(message).unwrap_or_default();
-    let mut bytes = vec![VERSION];
-    bytes.extend_from_slice(&body);
-    bytes
-}
-
-/// Reads a call or an answer; none if it has another version.
-pub(super) fn decode<T: serde::de::DeserializeOwned>(bytes: &[u8]) -> Option<T> {
-    match bytes.split_first() {
-        Some((&VERSION, body)) => postcard::from_bytes(body).ok(),
-        _ => None,
-    }
-}
 
 /// Makes a [`Peer`] for each other node.
 #[derive(Clone)]
@@ -111,6 +41,11 @@ pub(super) struct PeerFactory {
     pub(super) node: u64,
     pub(super) transport: Arc<dyn Transport>,
     pub(super) contacts: PeerContacts,
+    pub(super) quorum: QuorumContact,
+    /// How far the log is applied on this node.
+    pub(super) position: Arc<ShownPosition>,
+    /// The disk of this node.
+    pub(super) room: watch::Receiver<DiskSpace>,
 }
 
 impl RaftNetworkFactory<Types> for PeerFactory {
@@ -129,6 +64,9 @@ impl PeerFactory {
             target: CallTarget { node, record: record.clone() },
             transport: self.transport.clone(),
             contacts: self.contacts.clone(),
+            quorum: self.quorum.clone(),
+            position: self.position.clone(),
+            room: self.room.clone(),
             append_budget: AppendBudget::default(),
         }
     }
@@ -141,6 +79,9 @@ pub(super) struct Peer {
     target: CallTarget,
     transport: Arc<dyn Transport>,
     contacts: PeerContacts,
+    quorum: QuorumContact,
+    position: Arc<ShownPosition>,
+    room: watch::Receiver<DiskSpace>,
     append_budget: AppendBudget,
 }
 
@@ -165,8 +106,17 @@ impl Peer {
         &self,
         request: AppendEntriesRequest<Types>,
     ) -> Result<AppendEntriesResponse<u64>, CallError<RaftError<u64>>> {
-        let answer = self.call(RaftRequest::Append(request)).await.map(|response| match response {
-            RaftResponse::Append(answer) => Some(answer),
+        let (to, term) = (self.target.node, request.vote.leader_id.term);
+        let state = (self.position.applied(), self.room.borrow().full.is_some());
+        let news = self.quorum.news(to, term, state);
+        let sent = self.quorum.now();
+        let answer = self.call(RaftRequest::Append { request, news }).await;
+        let answer = answer.map(|response| match response {
+            RaftResponse::Append { answer, mark } => {
+                let followed = answer.as_ref().is_ok_and(follows).then_some(term);
+                self.quorum.answered(to, mark, (sent, followed));
+                Some(answer)
+            }
             _ => None,
         });
         self.raft_answer(answer)
@@ -276,172 +226,5 @@ impl RaftNetwork<Types> for Peer {
 
     fn backoff(&self) -> Backoff {
         Backoff::new(std::iter::repeat(RETRY_PAUSE))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::collections::BTreeMap;
-
-    use openraft::error::Fatal;
-    use openraft::{
-        CommittedLeaderId, Entry, EntryPayload, LogId, Membership, SnapshotMeta, StoredMembership,
-    };
-
-    use super::*;
-    use crate::raft::CommitBatch;
-    use crate::raft::snapshot_transfer::SnapshotSource;
-    use reelyard_core::cluster_id::StoreId;
-
-    fn log_id(index: u64) -> LogId<u64> {
-        LogId::new(CommittedLeaderId::new(3, 1), index)
-    }
-
-    fn entries() -> Vec<Entry<Types>> {
-        let batch = EntryPayload::Normal(CommitBatch(vec![1, 0].into()));
-        let record = |node: u64| MemberRecord {
-            store: Some(StoreId::from(u128::from(node))),
-            cluster_address: format!("10.0.0.{node}:8082"),
-            api_address: format!("http://10.0.0.{node}:8080"),
-            format_level: 1,
-            numbers_given: node,
-        };
-        let voters = [1, 2].map(|node| (node, MemberNode(record(node))));
-        let members = Membership::new(vec![[1].into(), [1, 2].into()], BTreeMap::from(voters));
-        let payloads = [batch, EntryPayload::Blank, EntryPayload::Membership(members)];
-        let entry = |(index, payload)| Entry { log_id: log_id(index), payload };
-        (7..).zip(payloads).map(entry).collect()
-    }
-
-    /// One call or answer of each kind, with its kept bytes.
-    fn kept() -> Vec<(Vec<u8>, &'static str)> {
-        let vote = Vote::new_committed(3, 1);
-        let append = AppendEntriesRequest {
-            vote,
-            prev_log_id: Some(log_id(6)),
-            entries: entries(),
-            leader_commit: Some(log_id(5)),
-        };
-        let part = SnapshotPart {
-            source: SnapshotSource { node: 1, number: 4, bytes: 600 },
-            vote,
-            meta: SnapshotMeta {
-                last_log_id: Some(log_id(9)),
-                last_membership: StoredMembership::default(),
-                snapshot_id: "3-9".to_owned(),
-            },
-            offset: 512,
-            data: vec![1, 2, 3],
-        };
-        let fatal = RaftError::Fatal(Fatal::Stopped);
-        let voted = VoteResponse { vote, vote_granted: true, last_log_id: Some(log_id(4)) };
-        let failed = SnapshotProgress::Failed { why: "no".to_owned() };
-        vec![
-            (
-                encode(&RaftRequest::Append(append)),
-                concat!(
-                    "040003010101030106030301070102010003010800",
-                    "03010902020101020102020185017b2276657273696f6e223a2231222c227374",
-                    "6f7265223a223030303030303030303030303030303030303030303030303030",
-                    "303030303031222c22636c7573746572223a2231302e302e302e313a38303832",
-                    "222c22617069223a22687474703a2f2f31302e302e302e313a38303830222c22",
-                    "6c6576656c223a312c22676976656e223a317d0285017b2276657273696f6e22",
-                    "3a2231222c2273746f7265223a22303030303030303030303030303030303030",
-                    "3030303030303030303030303032222c22636c7573746572223a2231302e302e",
-                    "302e323a38303832222c22617069223a22687474703a2f2f31302e302e302e32",
-                    "3a38303830222c226c6576656c223a312c22676976656e223a327d",
-                    "01030105",
-                ),
-            ),
-            (encode(&RaftRequest::Vote(VoteRequest::new(vote, None))), "040103010100"),
-            (
-                encode(&RaftRequest::Snapshot(part)),
-                "04020104d8040301010103010900000003332d39800403010203",
-            ),
-            (encode(&RaftResponse::Append(Ok(AppendEntriesResponse::Success))), "04000000"),
-            (encode(&RaftResponse::Append(Ok(AppendEntriesResponse::Conflict))), "04000002"),
-            (encode(&RaftResponse::Vote(Ok(voted))), "0401000301010101030104"),
-            (encode(&RaftResponse::Vote(Err(fatal))), "0401010102"),
-            (
-                encode(&RaftResponse::Snapshot(SnapshotProgress::Wants { offset: 512 })),
-                "0402008004",
-            ),
-            (encode(&RaftResponse::Snapshot(SnapshotProgress::Busy)), "040201"),
-            (encode(&RaftResponse::Snapshot(SnapshotProgress::Done { vote })), "040202030101"),
-            (encode(&RaftResponse::Snapshot(failed)), "040203026e6f"),
-            (encode(&RaftResponse::NotReady), "0403"),
-            (encode(&RaftResponse::NotUnderstood), "0404"),
-            (
-                encode(&RaftRequest::GiveWay { own: vote, candidate: Vote::new(4, 2) }),
-                "0403030101040200",
-            ),
-            (encode(&RaftRequest::Stand { own: vote }), "0404030101"),
-            (encode(&RaftResponse::Followed(true)), "040501"),
-        ]
-    }
-
-    fn hex(bytes: &[u8]) -> String {
-        bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-    }
-
-    #[test]
-    fn sent_bytes_between_nodes_stay() {
-        let changed: Vec<String> = kept()
-            .into_iter()
-            .map(|(bytes, kept)| (hex(&bytes), kept))
-            .filter(|(bytes, kept)| bytes != kept)
-            .map(|(bytes, kept)| format!("{kept} is now {bytes}"))
-            .collect();
-        assert!(changed.is_empty(), "raise VERSION:\n{}", changed.join("\n"));
-    }
-
-    #[test]
-    fn a_call_of_another_version_is_not_read() {
-        let mut bytes = encode(&RaftResponse::NotReady);
-        assert!(decode::<RaftResponse>(&bytes).is_some());
-        bytes[0] = VERSION + 1;
-        assert!(decode::<RaftResponse>(&bytes).is_none());
-    }
-
-    #[test]
-    fn stored_bytes_of_entries_stay() {
-        let bytes: Vec<String> = entries()
-            .iter()
-            .map(|entry| hex(&crate::raft::encode_entry(entry).unwrap_or_default()))
-            .collect();
-        assert_eq!(
-            bytes,
-            [
-                "03010701020100",
-                "03010800",
-                concat!(
-                    "03010902020101020102020185017b2276657273696f6e223a2231222c227374",
-                    "6f7265223a223030303030303030303030303030303030303030303030303030",
-                    "303030303031222c22636c7573746572223a2231302e302e302e313a38303832",
-                    "222c22617069223a22687474703a2f2f31302e302e302e313a38303830222c22",
-                    "6c6576656c223a312c22676976656e223a317d0285017b2276657273696f6e22",
-                    "3a2231222c2273746f7265223a22303030303030303030303030303030303030",
-                    "3030303030303030303030303032222c22636c7573746572223a2231302e302e",
-                    "302e323a38303832222c22617069223a22687474703a2f2f31302e302e302e32",
-                    "3a38303830222c226c6576656c223a312c22676976656e223a327d",
-                )
-            ],
-            "stores hold entries of this form"
-        );
-    }
-
-    /// Before records had versions, the text of a member was its address.
-    #[test]
-    fn stored_bytes_of_members_without_a_version_are_read() {
-        let stored =
-            "0301090202010102010202010d31302e302e302e313a38303832020d31302e302e302e323a38303832";
-        let digits = stored.as_bytes().chunks(2).map(|two| str::from_utf8(two).unwrap());
-        let bytes: Vec<u8> = digits.map(|two| u8::from_str_radix(two, 16).unwrap()).collect();
-        let entry = crate::raft::decode_entry(&bytes).unwrap();
-        let EntryPayload::Membership(members) = entry.payload else { panic!("{entry:?}") };
-        let MemberNode(record) = members.get_node(&2).unwrap();
-        let expected =
-            MemberRecord { cluster_address: "10.0.0.2:8082".to_owned(), ..MemberRecord::default() };
-        assert_eq!(record, &expected);
     }
 }

@@ -11,7 +11,9 @@ use reelyard_replication::{CommitAnswer, JournalCommand, Leadership};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use super::network::{PeerFactory, RaftRequest, RaftResponse, decode, encode};
+use super::call_messages::{RaftRequest, RaftResponse, decode, encode, follows};
+use super::contact::LeaderContact;
+use super::network::PeerFactory;
 use super::snapshot_transfer::SnapshotReceiver;
 use super::state_machine::LogGrowth;
 use super::{CommitBatch, LogId, Metrics, Raft};
@@ -61,6 +63,8 @@ pub(crate) struct RaftNode {
     pub(super) changing: tokio::sync::Mutex<()>,
     /// Calls the other nodes.
     pub(super) peers: PeerFactory,
+    /// When the leader was heard.
+    pub(super) contact: LeaderContact,
     /// Commits that have no answer yet.
     pub(crate) open_commits: OpenCommits,
     shown: Mutex<ShownLeadership>,
@@ -81,6 +85,7 @@ impl RaftNode {
         growth: Arc<LogGrowth>,
         snapshots: SnapshotReceiver,
         peers: PeerFactory,
+        contact: LeaderContact,
     ) -> Self {
         RaftNode {
             id: settings.node,
@@ -97,6 +102,7 @@ impl RaftNode {
             running: Mutex::new(None),
             changing: tokio::sync::Mutex::default(),
             peers,
+            contact,
             open_commits: OpenCommits::default(),
             shown: Mutex::new(ShownLeadership {
                 announced: Leadership::Nobody,
@@ -140,9 +146,13 @@ impl RaftNode {
             return encode(&RaftResponse::NotReady);
         };
         let response = match decode(request) {
-            Some(RaftRequest::Append(request)) => {
+            Some(RaftRequest::Append { request, news }) => {
                 self.snapshots.drop_given_up();
-                RaftResponse::Append(raft.append_entries(request).await)
+                let answer = raft.append_entries(request).await;
+                if let Some(news) = news.filter(|_| answer.as_ref().is_ok_and(follows)) {
+                    self.contact.record_call(news, *self.peers.position.shown().borrow());
+                }
+                RaftResponse::Append { answer, mark: self.contact.mark() }
             }
             Some(RaftRequest::Vote(request)) => RaftResponse::Vote(raft.vote(request).await),
             Some(RaftRequest::Snapshot(part)) => {
@@ -153,6 +163,9 @@ impl RaftNode {
             }
             Some(RaftRequest::Stand { own }) => {
                 RaftResponse::Followed(self.follow_hand_over(raft, own, None).await)
+            }
+            Some(RaftRequest::ConfirmRead) => {
+                RaftResponse::Confirmed(self.confirm_read(raft).await)
             }
             None => RaftResponse::NotUnderstood,
         };
@@ -237,6 +250,7 @@ impl RaftNode {
         change(&mut shown);
         let is_hidden = shown.holds_commits && shown.announced.epoch().is_some();
         let leadership = if is_hidden { Leadership::Nobody } else { shown.announced };
+        self.peers.quorum.set_leading(leadership.epoch());
         self.leadership.send_if_modified(|present| {
             let changed = *present != leadership;
             *present = leadership;

@@ -7,6 +7,7 @@ use openraft::{Config, SnapshotPolicy};
 use reelyard_replication::Transport;
 
 use super::Raft;
+use super::contact::{LeaderContact, QuorumContact};
 use super::log_store::LogStore;
 use super::members::peer_contacts::PeerContacts;
 use super::network::PeerFactory;
@@ -34,14 +35,31 @@ impl RaftNode {
         snapshot: Option<&SnapshotManifest>,
     ) -> Result<Arc<RaftNode>, OpenError> {
         let config = Arc::new(config(settings)?);
-        let growth = Arc::new(LogGrowth::default());
+        let time = settings.cluster_time.clone();
+        let growth = Arc::new(LogGrowth { time: time.clone(), ..LogGrowth::default() });
         let machine =
             PieceStateMachine::new(owners.clone(), store.clone(), growth.clone(), snapshot)
                 .map_err(|error| OpenError::of_store(&settings.dir, error))?;
         let contacts = PeerContacts::default();
-        let peers = PeerFactory { node: settings.node, transport, contacts };
+        let clock = settings.clock.clone();
+        // openraft refuses to elect another leader for this time.
+        let lease = settings.election.1;
+        let peers = PeerFactory {
+            node: settings.node,
+            transport,
+            contacts,
+            quorum: QuorumContact::new(
+                settings.node,
+                (clock.clone(), &time),
+                lease,
+                settings.clock_bound,
+            ),
+            position: owners.position(),
+            room: store.room(),
+        };
+        let contact = LeaderContact::new(clock, time);
         let snapshots = SnapshotReceiver::new(&store, owners.clone());
-        let node = Arc::new(RaftNode::new(settings, growth, snapshots, peers));
+        let node = Arc::new(RaftNode::new(settings, growth, snapshots, peers, contact));
         let run = RaftWatcher {
             node: node.clone(),
             owners,

@@ -7,6 +7,7 @@ use openraft::storage::RaftStateMachine;
 use openraft::{
     EntryPayload, OptionalSend, RaftSnapshotBuilder, Snapshot, SnapshotMeta, StoredMembership,
 };
+use reelyard_core::cluster_time::ClusterTime;
 use reelyard_core::event::PieceId;
 use reelyard_replication::{CommitAnswer, FrozenPiece, Member};
 use tokio::sync::{mpsc, watch};
@@ -42,6 +43,8 @@ pub(super) struct LogGrowth {
     pub(super) snapshot_bytes: AtomicU64,
     /// The members in the applied log.
     pub(super) members: watch::Sender<Vec<Member>>,
+    /// The time of the applied entries.
+    pub(super) time: ClusterTime,
 }
 
 /// The replicated state, which the owners of the pieces hold.
@@ -88,7 +91,12 @@ impl PieceStateMachine {
         entry: &openraft::Entry<Types>,
     ) -> Result<Vec<CommitAnswer>, OwnersError> {
         let answers = match read_entry(entry)? {
-            Some(commits) => self.owners.apply(commits).await?,
+            Some(entry) => {
+                if let Some(at) = entry.commits.iter().map(|commit| commit.at).max() {
+                    self.growth.time.set_applied(at);
+                }
+                self.owners.apply(entry).await?
+            }
             None => {
                 self.owners.pass(entry.log_id.index).await;
                 Vec::new()

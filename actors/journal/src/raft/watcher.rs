@@ -10,6 +10,7 @@ use openraft::error::{Fatal, InitializeError, RaftError};
 use reelyard_core::event::Epoch;
 use reelyard_replication::{Leadership, MemberRecord};
 
+use super::clock_watch::ClockWatch;
 use super::members::MemberNode;
 use super::members::peer_contacts::PeerContacts;
 use super::members::promotion::LearnerWatch;
@@ -86,6 +87,7 @@ impl RaftWatcher {
         let mut seen = Instant::now();
         let mut leading = None;
         let mut learners = LearnerWatch::default();
+        let mut clock = ClockWatch::default();
         let mut quiet = LogQuietPeriod { log: 0, since: Instant::now() };
         loop {
             let now = metrics.borrow_and_update().clone();
@@ -95,6 +97,8 @@ impl RaftWatcher {
                     error => self.fail(&error.to_string()),
                 };
             }
+            let voters = now.membership_config.membership().get_joint_config();
+            self.node.peers.quorum.set_voters(voters);
             leading = self.update_leader(raft, &now, seen.elapsed(), leading).await;
             let until_quiet = self.take_snapshot_if_due(raft, &mut quiet).await;
             // A single leader sends no heartbeats and cannot lose an election.
@@ -115,6 +119,7 @@ impl RaftWatcher {
             if leading.is_some() {
                 self.finish_change(&now);
             }
+            clock.look(&self.node, raft, leading.is_some());
             let patience = if is_alone { until_quiet.unwrap_or(ALONE) } else { self.heartbeat };
             match tokio::time::timeout(patience, metrics.changed()).await {
                 Ok(Ok(())) => seen = Instant::now(),

@@ -86,6 +86,20 @@ impl ShareServerState {
         Err(refusal)
     }
 
+    /// Checks a share again when its answer is written. The request may have waited, or the process may have been
+    /// paused.
+    pub(crate) fn check_still_live(&self, share: &Share) -> Result<(), LinkRefusal> {
+        if let Some(why) = (self.not_ready)() {
+            return Err(LinkRefusal::NotNow(why));
+        }
+        if share.is_live(self.refusal_time()) {
+            return Ok(());
+        }
+        self.views.refused_by_time();
+        self.counts.ended.one();
+        Err(due(share))
+    }
+
     /// Admits a visitor with a valid cookie or the right password.
     pub(crate) async fn check_access(
         &self,

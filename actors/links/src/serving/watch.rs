@@ -1,7 +1,8 @@
 //! Decides whether a running download may continue. Checked between chunks by comparison: no
 //! timers, no messages.
 
-use std::time::Instant;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use reelyard_core::clock::Clock;
 use reelyard_file_server::{CHECK_EVERY, SendWatch};
@@ -11,22 +12,36 @@ use reelyard_shares::share_expiry::{Deadline, Share, ShareId, ShareLookup, Share
 pub(crate) struct DownloadWatch {
     views: ShareViewHandle,
     clock: Clock,
+    /// Why the node cannot know whether a share has ended.
+    not_ready: Arc<dyn Fn() -> Option<String> + Send + Sync>,
     id: ShareId,
     /// The last known deadline that cuts the download; none if no deadline cuts.
     deadline: Option<Deadline>,
-    checked: Instant,
+    /// The last look at the share, by a clock that stops during a suspend and by one that does not.
+    checked: (Instant, Duration),
 }
 
 impl DownloadWatch {
     /// Watches a download of `share` that starts now.
     pub(crate) fn new(
-        views: ShareViewHandle,
-        clock: Clock,
+        (views, clock, not_ready): (
+            ShareViewHandle,
+            Clock,
+            Arc<dyn Fn() -> Option<String> + Send + Sync>,
+        ),
         share: &Share,
         cut_at_deadline: bool,
     ) -> Self {
         let deadline = cut_at_deadline.then(|| share.deadline());
-        DownloadWatch { views, clock, id: share.id(), deadline, checked: Instant::now() }
+        let checked = (Instant::now(), clock.uptime());
+        DownloadWatch { views, clock, not_ready, id: share.id(), deadline, checked }
+    }
+
+    /// Whether the last look at the share is too old.
+    fn is_due(&self) -> bool {
+        let (checked, uptime) = self.checked;
+        checked.elapsed() >= CHECK_EVERY
+            || self.clock.uptime().saturating_sub(uptime) >= CHECK_EVERY
     }
 
     /// The deadline of a live share, or the last deadline of an ended one. An earlier end, or
@@ -42,12 +57,16 @@ impl DownloadWatch {
 }
 
 impl SendWatch for DownloadWatch {
-    /// Looks at the share only at intervals, so a hard revoke cuts within a second.
+    /// Looks at the share only at intervals, so a hard revoke cuts within a second. Whether the node can know of a
+    /// revoke is checked for each piece, because the process may have been paused before it.
     fn may_continue(&mut self) -> bool {
-        if self.checked.elapsed() < CHECK_EVERY {
+        if (self.not_ready)().is_some() {
+            return false;
+        }
+        if !self.is_due() {
             return true;
         }
-        self.checked = Instant::now();
+        self.checked = (Instant::now(), self.clock.uptime());
         if self.views.is_cut(self.id) {
             return false;
         }

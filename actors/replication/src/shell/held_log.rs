@@ -94,5 +94,7 @@ impl ReplicatedLog for HeldLog {
         None
     }
 
+    fn view_published(&self, _: PieceId, _: u64) {}
+
     fn report_stuck(&self, _: PieceId, _: &CommitError) {}
 }

@@ -7,6 +7,7 @@ use actix::Context;
 use reelyard_core::actor_parts::SHARED_PERIOD;
 
 use super::owner::Owner;
+use crate::piece::Piece;
 
 /// The shortest wait for the end of a pause.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(1);
@@ -57,6 +58,8 @@ pub trait OwnerTicks: Owner {
             handle.publish(view);
         }
         self.on_view_published();
+        let shell = self.shell();
+        shell.log.view_published(Self::Piece::ID, shell.replica.applied());
     }
 
     /// The view changed. It is renewed before it is older than [`Owner::VIEW_AGE`].

@@ -65,6 +65,8 @@ impl ReplicatedLog for SimulatedLog {
         None
     }
 
+    fn view_published(&self, _: PieceId, _: u64) {}
+
     fn report_stuck(&self, _: PieceId, _: &CommitError) {}
 }
 

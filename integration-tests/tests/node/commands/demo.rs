@@ -1,10 +1,10 @@
 //! `reelyard demo`: its claims are proven, it reads a real log, and it leaves no files behind.
 
-use std::io::Read;
+use std::io::{Read, Write};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use reelyard_integration_tests::rigs::binary;
 use reelyard_integration_tests::rigs::small_disk::SmallDisk;
 use reelyard_integration_tests::rigs::yard::wait_for;
@@ -52,6 +52,74 @@ fn once_places_and_verifies_everything_and_leaves_nothing() -> Result<()> {
     assert!(out.contains("ignored"), "the advertisement: {out}");
     assert!(is_empty(dir.path())?);
     Ok(())
+}
+
+/// Nobody watches: the show kills the leader itself, without a terminal for keys.
+#[test]
+fn three_nodes_lose_their_leader_and_no_change() -> Result<()> {
+    let dir = tempfile::tempdir()?;
+    // The copies take some seconds, in which the leader falls.
+    let mut demo = demo_of("4MiB", dir.path(), &["--once", "--nodes", "3"]);
+    let ended = demo.stdin(Stdio::null()).output()?;
+    let (out, err) = (String::from_utf8(ended.stdout)?, String::from_utf8_lossy(&ended.stderr));
+    assert!(ended.status.success(), "{out}\n{err}");
+    assert!(out.contains("placed and verified  9 of 9 files"), "{out}");
+    let killed = line_of(&out, "killing node ").context("no leader was killed")?;
+    let node = killed.chars().next().context("the number of a node")?;
+    let next = line_of(&out, "node ").filter(|rest| rest.contains(" leads in epoch "));
+    let next = next.with_context(|| format!("no leader followed: {out}"))?;
+    assert!(next.ends_with(&format!("starting node {node} again")) && !next.starts_with(node));
+    assert!(out.contains("killing source"), "{out}");
+    let changes = line_of(&out, "changes ").context("no summary of the changes")?;
+    let acknowledged = changes.trim_start().split(' ').next().context("their number")?;
+    assert!(acknowledged.parse::<u64>()? > 10, "{changes}");
+    assert!(changes.contains(" 0 failed, longest gap "), "{changes}");
+    assert!(out.contains("nothing was lost"), "{out}");
+    assert!(is_empty(dir.path())?);
+    Ok(())
+}
+
+/// The program `script` gives the demo a terminal of its own.
+#[test]
+fn keys_kill_a_node_and_the_terminal_is_restored() -> Result<()> {
+    let dir = tempfile::tempdir()?;
+    let shown = tempfile::NamedTempFile::new()?;
+    let demo = "demo --nodes 3 --files 8 --size 64KiB";
+    let command = format!("stty cols 120 rows 30; {} {demo}; stty -a", binary::path().display());
+    let mut terminal = Command::new("script")
+        .args(["-qfc", &command, "/dev/null"])
+        .env("TMPDIR", dir.path())
+        .stdin(Stdio::piped())
+        .stdout(shown.reopen()?)
+        .spawn()?;
+    let mut keys = terminal.stdin.take().context("the keyboard")?;
+    let text =
+        || String::from_utf8_lossy(&std::fs::read(shown.path()).unwrap_or_default()).into_owned();
+    let wait_for_text = |wanted: &[&str]| {
+        wait_for(&wanted.join(" or "), &[], || {
+            let text = text();
+            wanted.iter().any(|wanted| text.contains(wanted)).then_some(())
+        })
+    };
+    wait_for_text(&["[1] live"])?;
+    keys.write_all(b"1k")?;
+    wait_for_text(&["node 1: killed by SIGKILL"])?;
+    wait_for_text(&["node 2 leads, epoch", "node 3 leads, epoch"])?;
+    keys.write_all(b"k")?;
+    wait_for_text(&["node 1: started again"])?;
+    keys.write_all(b"q")?;
+    terminal.wait()?;
+    let text = text();
+    let (_, modes) = text.rsplit_once("speed ").context("the modes of the terminal")?;
+    let is_on = |mode: &str| modes.split_whitespace().any(|word| word == mode);
+    assert!(is_on("icanon") && is_on("echo"), "{modes}");
+    assert!(is_empty(dir.path())?, "{text}");
+    Ok(())
+}
+
+/// The rest of the first line that begins with `start`.
+fn line_of<'a>(out: &'a str, start: &str) -> Option<&'a str> {
+    out.lines().find_map(|line| line.strip_prefix(start))
 }
 
 /// The demo also works on a machine whose disk is fuller than any limit of a destination.

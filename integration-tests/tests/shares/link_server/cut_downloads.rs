@@ -65,6 +65,30 @@ async fn a_hard_revoke_drops_data_that_the_kernel_has_not_sent() {
 }
 
 #[actix::test]
+async fn a_node_that_hears_no_leader_ends_downloads_and_refuses_others() {
+    let links = ManualLinks::start(|_| {});
+    links.write("a", &vec![7; LARGE]);
+    links.write("dir/a", &vec![7; LARGE]);
+    for (at, part) in [("a", "file"), ("dir", "zip")] {
+        let id = links.share(at, |_| {});
+        let (cut, mut client) = (links.server.counters().cut, connect(&links).await);
+        let asked = format!("GET /s/{id}/{part} HTTP/1.1\r\nHost: h\r\n\r\n");
+        client.write_all(asked.as_bytes()).await.unwrap();
+        client.read_exact(&mut [0; 12]).await.unwrap();
+        links.hinder(Some("this node has not heard the leader for 2 s"));
+        eventually("it is cut", || links.server.counters().cut > cut).await;
+        let (got, _) = drain(client).await;
+        assert!(got < LARGE, "{part}: {got}");
+        let refused = links.get(id, &format!("/{part}"), &[]).await;
+        let words = String::from_utf8_lossy(&refused.body);
+        assert!(refused.status == 503 && words.contains("leader"), "{part}: {words}");
+        assert!(refused.head.to_lowercase().contains("retry-after: 1"), "{}", refused.head);
+        links.hinder(None);
+    }
+    links.stop().await;
+}
+
+#[actix::test]
 async fn a_hard_revoke_drops_a_file_that_the_kernel_buffered_completely() {
     let links = ManualLinks::start(|settings| settings.request_timeout = PATIENCE);
     links.write("a", &vec![7; 2 * ARRIVED]);

@@ -55,7 +55,7 @@ pub fn view(state: &NodeHttpState) -> ClusterView {
         applied: status.applied.unwrap_or(0),
         leader_changes: state.cluster.counts().leaders(),
         forwarded: state.cluster.counts().forwarded(),
-        hindrance: state.cluster.no_leader(),
+        hindrance: state.cluster.no_leader().or_else(|| state.cluster.leader_disk_full()),
         warnings: state.cluster.warnings(state.clock.now()),
         members: journal.members().into_iter().map(member).collect(),
     }

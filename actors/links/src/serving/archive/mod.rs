@@ -35,7 +35,12 @@ pub(crate) async fn answer(
     link_request: &LinkRequest<'_>,
     state: &ShareServerState,
 ) -> Result<Option<Box<dyn SendWatch>>, SendFailure> {
-    match prepare(link_request, state).await {
+    let prepared = prepare(link_request, state).await;
+    let checked = prepared.and_then(|prepared| {
+        state.check_still_live(&prepared.share)?;
+        Ok(prepared)
+    });
+    match checked {
         Ok(prepared) => send(link_request, state, prepared).await,
         Err(refusal) => link_request.refuse(&refusal, state).await.map(|()| None),
     }

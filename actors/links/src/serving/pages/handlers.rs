@@ -97,6 +97,9 @@ async fn page(
         Ok(contents) => contents,
         Err(refusal) => return refuse(&refusal, &request, &state),
     };
+    if let Err(refusal) = state.check_still_live(&share) {
+        return refuse(&refusal, &request, &state);
+    }
     state.views.record_use(&share, state.refusal_time());
     let model = page_model(&request, &state, &share, contents);
     html(StatusCode::OK, link_page(&context(&request, &state), &model))
@@ -153,6 +156,9 @@ async fn enter(
             return ask_password(StatusCode::FORBIDDEN, &request, &state);
         }
         Err(refusal) => return refuse(&refusal, &request, &state),
+    }
+    if let Err(refusal) = state.check_still_live(&share) {
+        return refuse(&refusal, &request, &state);
     }
     let path = page_path(&state, share.id());
     let mut answer = always(HttpResponse::SeeOther());

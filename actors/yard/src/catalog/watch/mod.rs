@@ -189,8 +189,8 @@ impl InputWatch {
         }
     }
 
-    /// Watches `dir`. Unless it is quiet, this includes a directory that should already be watched: the watcher
-    /// drops one that is moved away, and does not notice its return. The move itself is reported.
+    /// Watches `dir`, unless it is quiet also if it should already be watched. The watcher drops a directory that is
+    /// moved away, and does not notice its return. The move itself is reported.
     fn watch_one(
         &mut self,
         hub: &Arc<InputWatchShared>,

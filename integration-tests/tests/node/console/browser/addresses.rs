@@ -18,7 +18,7 @@ const LISTS: [(&str, &str); 7] = [
     ("/tasks", "gamma"),
     ("/shares", "gamma"),
     ("/history", "gamma"),
-    ("/audit", "createShare"),
+    ("/audit", "console.createShare"),
     ("/settings", "limit"),
 ];
 
@@ -58,7 +58,14 @@ async fn back_and_a_pasted_address_show_the_same_rows() -> Result<()> {
             "/audit" => "input[name=action]",
             _ => "#filters input[name=q]",
         };
-        browser.write(field, part).await?;
+        // As pasted: each pause of a person who types is a state of its own.
+        let paste = format!(
+            "(() => {{ const field = document.querySelector({}); field.value = {}; \
+             field.dispatchEvent(new Event('input', {{ bubbles: true }})); }})()",
+            json!(field),
+            json!(part)
+        );
+        browser.evaluate(&paste).await?;
         until(&browser, "location.search !== '' && !document.querySelector('.htmx-request')").await;
         until(&browser, &format!("JSON.stringify({ROWS}) !== '[]'")).await;
         let filtered = state(&browser).await?;

@@ -168,7 +168,8 @@ async fn the_palette_finds_and_acts(yard: &ConsoleYard, browser: &Browser) -> Re
     until(browser, "location.search === '?ask=drain' && !!document.querySelector('[data-dialog]')")
         .await;
     browser.press(ESCAPE).await?;
-    until(browser, "!document.querySelector('[data-dialog]')").await;
+    let is_back = "document.readyState === 'complete' && location.search === ''";
+    until(browser, is_back).await;
     // The page of a host offers its actions before anything is typed, with what was opened last above them.
     browser.press(&ctrl_k).await?;
     until(browser, "document.querySelector('#found').textContent.includes('Drain')").await;

@@ -1,0 +1,276 @@
+//! The calls between nodes and their answers, as bytes.
+
+use openraft::Vote;
+use openraft::error::RaftError;
+use openraft::raft::{AppendEntriesRequest, AppendEntriesResponse, VoteRequest, VoteResponse};
+use reelyard_replication::CallKind;
+use serde::{Deserialize, Serialize};
+
+use super::Types;
+use super::contact::{ContactMark, LeaderNews};
+use super::snapshot_transfer::{SnapshotPart, SnapshotProgress};
+
+/// Version of the calls between nodes. The bodies are openraft's types in postcard, so a new version of
+/// openraft, and any change of [`RaftRequest`] or [`RaftResponse`], needs another number. A test keeps the
+/// bytes.
+const VERSION: u8 = 5;
+
+/// A call from another node.
+#[derive(Serialize, Deserialize)]
+pub(super) enum RaftRequest {
+    Append {
+        request: AppendEntriesRequest<Types>,
+        news: Option<LeaderNews>,
+    },
+    Vote(VoteRequest<u64>),
+    Snapshot(SnapshotPart),
+    /// The leader with the vote `own` wants all voters to follow the vote `candidate` instead.
+    GiveWay {
+        own: Vote<u64>,
+        candidate: Vote<u64>,
+    },
+    /// The leader with the vote `own` wants the receiver to stand for election.
+    Stand {
+        own: Vote<u64>,
+    },
+    /// The receiver confirms with a quorum that it leads, and answers the end of its log.
+    ConfirmRead,
+}
+
+impl RaftRequest {
+    /// The kind of the call. A heartbeat is an append without entries.
+    pub(super) fn kind(&self) -> CallKind {
+        match self {
+            RaftRequest::Append { request, .. } if request.entries.is_empty() => CallKind::Vote,
+            RaftRequest::Append { .. } => CallKind::Log,
+            RaftRequest::Vote(_)
+            | RaftRequest::GiveWay { .. }
+            | RaftRequest::Stand { .. }
+            | RaftRequest::ConfirmRead => CallKind::Vote,
+            RaftRequest::Snapshot(_) => CallKind::Snapshot,
+        }
+    }
+}
+
+/// The answer of a node to a call.
+#[derive(Serialize, Deserialize)]
+pub(super) enum RaftResponse {
+    Append {
+        answer: Result<AppendEntriesResponse<u64>, RaftError<u64>>,
+        mark: ContactMark,
+    },
+    Vote(Result<VoteResponse<u64>, RaftError<u64>>),
+    Snapshot(SnapshotProgress),
+    /// The journal there is starting or stopping.
+    NotReady,
+    /// The call is in a version, or of a kind, that is not known there.
+    NotUnderstood,
+    /// Whether the node does what the leader wants. It does not for another leader.
+    Followed(bool),
+    /// The last entry that a read must see. None if no quorum confirms that the node leads.
+    Confirmed(Option<u64>),
+}
+
+/// The answer to every call while the raft node does not exist.
+pub(crate) fn not_ready() -> Vec<u8> {
+    encode(&RaftResponse::NotReady)
+}
+
+/// Encodes a call or an answer.
+pub(super) fn encode<T: Serialize>(message: &T) -> Vec<u8> {
+    // Encoding into a growing vector fails only for values that no message contains. The receiver refuses
+    // an empty message.
+    let body = postcard::to_stdvec(message).unwrap_or_default();
+    let mut bytes = vec![VERSION];
+    bytes.extend_from_slice(&body);
+    bytes
+}
+
+/// Reads a call or an answer; none if it has another version.
+pub(super) fn decode<T: serde::de::DeserializeOwned>(bytes: &[u8]) -> Option<T> {
+    match bytes.split_first() {
+        Some((&VERSION, body)) => postcard::from_bytes(body).ok(),
+        _ => None,
+    }
+}
+
+/// Whether a node that answers so follows the leader that has called.
+pub(super) fn follows(answer: &AppendEntriesResponse<u64>) -> bool {
+    !matches!(answer, AppendEntriesResponse::HigherVote(_))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use openraft::error::Fatal;
+    use openraft::{
+        CommittedLeaderId, Entry, EntryPayload, LogId, Membership, SnapshotMeta, StoredMembership,
+    };
+
+    use super::*;
+    use crate::raft::CommitBatch;
+    use crate::raft::members::MemberNode;
+    use crate::raft::snapshot_transfer::SnapshotSource;
+    use reelyard_core::clock::Millis;
+    use reelyard_core::cluster_id::StoreId;
+    use reelyard_replication::MemberRecord;
+
+    fn log_id(index: u64) -> LogId<u64> {
+        LogId::new(CommittedLeaderId::new(3, 1), index)
+    }
+
+    fn entries() -> Vec<Entry<Types>> {
+        let batch = EntryPayload::Normal(CommitBatch(vec![1, 0].into()));
+        let record = |node: u64| MemberRecord {
+            store: Some(StoreId::from(u128::from(node))),
+            cluster_address: format!("10.0.0.{node}:8082"),
+            api_address: format!("http://10.0.0.{node}:8080"),
+            format_level: 1,
+            numbers_given: node,
+        };
+        let voters = [1, 2].map(|node| (node, MemberNode(record(node))));
+        let members = Membership::new(vec![[1].into(), [1, 2].into()], BTreeMap::from(voters));
+        let payloads = [batch, EntryPayload::Blank, EntryPayload::Membership(members)];
+        let entry = |(index, payload)| Entry { log_id: log_id(index), payload };
+        (7..).zip(payloads).map(entry).collect()
+    }
+
+    /// One call or answer of each kind, with its kept bytes.
+    fn kept() -> Vec<(Vec<u8>, &'static str)> {
+        let vote = Vote::new_committed(3, 1);
+        let append = AppendEntriesRequest {
+            vote,
+            prev_log_id: Some(log_id(6)),
+            entries: entries(),
+            leader_commit: Some(log_id(5)),
+        };
+        let mark = ContactMark { process: 7, at_us: 300, wall: Millis(6) };
+        let wall = Some(Millis(-1));
+        let news = LeaderNews { mark, age_us: 5, applied: 10, disk_full: true, wall, ahead_ms: 2 };
+        let appended = |answer| encode(&RaftResponse::Append { answer: Ok(answer), mark });
+        let part = SnapshotPart {
+            source: SnapshotSource { node: 1, number: 4, bytes: 600 },
+            vote,
+            meta: SnapshotMeta {
+                last_log_id: Some(log_id(9)),
+                last_membership: StoredMembership::default(),
+                snapshot_id: "3-9".to_owned(),
+            },
+            offset: 512,
+            data: vec![1, 2, 3],
+        };
+        let fatal = RaftError::Fatal(Fatal::Stopped);
+        let voted = VoteResponse { vote, vote_granted: true, last_log_id: Some(log_id(4)) };
+        let failed = SnapshotProgress::Failed { why: "no".to_owned() };
+        vec![
+            (
+                encode(&RaftRequest::Append { request: append, news: Some(news) }),
+                concat!(
+                    "050003010101030106030301070102010003010800",
+                    "03010902020101020102020185017b2276657273696f6e223a2231222c227374",
+                    "6f7265223a223030303030303030303030303030303030303030303030303030",
+                    "303030303031222c22636c7573746572223a2231302e302e302e313a38303832",
+                    "222c22617069223a22687474703a2f2f31302e302e302e313a38303830222c22",
+                    "6c6576656c223a312c22676976656e223a317d0285017b2276657273696f6e22",
+                    "3a2231222c2273746f7265223a22303030303030303030303030303030303030",
+                    "3030303030303030303030303032222c22636c7573746572223a2231302e302e",
+                    "302e323a38303832222c22617069223a22687474703a2f2f31302e302e302e32",
+                    "3a38303830222c226c6576656c223a312c22676976656e223a327d",
+                    "010301050107ac020c050a01010104",
+                ),
+            ),
+            (encode(&RaftRequest::Vote(VoteRequest::new(vote, None))), "050103010100"),
+            (
+                encode(&RaftRequest::Snapshot(part)),
+                "05020104d8040301010103010900000003332d39800403010203",
+            ),
+            (appended(AppendEntriesResponse::Success), "0500000007ac020c"),
+            (appended(AppendEntriesResponse::Conflict), "0500000207ac020c"),
+            (encode(&RaftResponse::Vote(Ok(voted))), "0501000301010101030104"),
+            (encode(&RaftResponse::Vote(Err(fatal))), "0501010102"),
+            (
+                encode(&RaftResponse::Snapshot(SnapshotProgress::Wants { offset: 512 })),
+                "0502008004",
+            ),
+            (encode(&RaftResponse::Snapshot(SnapshotProgress::Busy)), "050201"),
+            (encode(&RaftResponse::Snapshot(SnapshotProgress::Done { vote })), "050202030101"),
+            (encode(&RaftResponse::Snapshot(failed)), "050203026e6f"),
+            (encode(&RaftResponse::NotReady), "0503"),
+            (encode(&RaftResponse::NotUnderstood), "0504"),
+            (
+                encode(&RaftRequest::GiveWay { own: vote, candidate: Vote::new(4, 2) }),
+                "0503030101040200",
+            ),
+            (encode(&RaftRequest::Stand { own: vote }), "0504030101"),
+            (encode(&RaftResponse::Followed(true)), "050501"),
+            (encode(&RaftRequest::ConfirmRead), "0505"),
+            (encode(&RaftResponse::Confirmed(Some(9))), "05060109"),
+        ]
+    }
+
+    fn hex(bytes: &[u8]) -> String {
+        bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    #[test]
+    fn sent_bytes_between_nodes_stay() {
+        let changed: Vec<String> = kept()
+            .into_iter()
+            .map(|(bytes, kept)| (hex(&bytes), kept))
+            .filter(|(bytes, kept)| bytes != kept)
+            .map(|(bytes, kept)| format!("{kept} is now {bytes}"))
+            .collect();
+        assert!(changed.is_empty(), "raise VERSION:\n{}", changed.join("\n"));
+    }
+
+    #[test]
+    fn a_call_of_another_version_is_not_read() {
+        let mut bytes = encode(&RaftResponse::NotReady);
+        assert!(decode::<RaftResponse>(&bytes).is_some());
+        bytes[0] = VERSION + 1;
+        assert!(decode::<RaftResponse>(&bytes).is_none());
+    }
+
+    #[test]
+    fn stored_bytes_of_entries_stay() {
+        let bytes: Vec<String> = entries()
+            .iter()
+            .map(|entry| hex(&crate::raft::encode_entry(entry).unwrap_or_default()))
+            .collect();
+        assert_eq!(
+            bytes,
+            [
+                "03010701020100",
+                "03010800",
+                concat!(
+                    "03010902020101020102020185017b2276657273696f6e223a2231222c227374",
+                    "6f7265223a223030303030303030303030303030303030303030303030303030",
+                    "303030303031222c22636c7573746572223a2231302e302e302e313a38303832",
+                    "222c22617069223a22687474703a2f2f31302e302e302e313a38303830222c22",
+                    "6c6576656c223a312c22676976656e223a317d0285017b2276657273696f6e22",
+                    "3a2231222c2273746f7265223a22303030303030303030303030303030303030",
+                    "3030303030303030303030303032222c22636c7573746572223a2231302e302e",
+                    "302e323a38303832222c22617069223a22687474703a2f2f31302e302e302e32",
+                    "3a38303830222c226c6576656c223a312c22676976656e223a327d",
+                )
+            ],
+            "stores hold entries of this form"
+        );
+    }
+
+    /// Before records had versions, the text of a member was its address.
+    #[test]
+    fn stored_bytes_of_members_without_a_version_are_read() {
+        let stored =
+            "0301090202010102010202010d31302e302e302e313a38303832020d31302e302e302e323a38303832";
+        let digits = stored.as_bytes().chunks(2).map(|two| str::from_utf8(two).unwrap());
+        let bytes: Vec<u8> = digits.map(|two| u8::from_str_radix(two, 16).unwrap()).collect();
+        let entry = crate::raft::decode_entry(&bytes).unwrap();
+        let EntryPayload::Membership(members) = entry.payload else { panic!("{entry:?}") };
+        let MemberNode(record) = members.get_node(&2).unwrap();
+        let expected =
+            MemberRecord { cluster_address: "10.0.0.2:8082".to_owned(), ..MemberRecord::default() };
+        assert_eq!(record, &expected);
+    }
+}

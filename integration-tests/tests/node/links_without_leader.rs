@@ -1,0 +1,157 @@
+//! Public links at nodes that were paused, or that hear no leader: they serve nothing that may have ended.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use reelyard_integration_tests::rigs::node_cluster::{NodeCluster, has_waiting_bytes};
+use reelyard_integration_tests::rigs::yard::{free_addr, wait_for};
+
+/// Larger than all buffers of a connection.
+const FILM_BYTES: u64 = 128 << 20;
+
+/// Longest wait for the next bytes of an answer.
+const ANSWER_TIME: Duration = Duration::from_secs(20);
+
+/// Three nodes that serve the same root.
+struct LinkCluster {
+    cluster: NodeCluster,
+    links: Vec<SocketAddr>,
+}
+
+impl LinkCluster {
+    fn form() -> Result<Self> {
+        let mut cluster = NodeCluster::three()?;
+        let root = cluster.path().join("films");
+        std::fs::create_dir(&root)?;
+        std::fs::File::create(root.join("film"))?.set_len(FILM_BYTES)?;
+        let mut links = Vec::new();
+        for index in 0..3 {
+            let listen = free_addr(cluster.ip)?;
+            links.push(listen);
+            let root = root.display();
+            cluster.nodes[index].more =
+                format!("[share]\nlisten = \"{listen}\"\n[share.roots]\nfilms = \"{root}\"\n");
+            cluster.write(index, true)?;
+            let reloaded = cluster.call(index, &["config", "reload"]);
+            ensure!(reloaded.code == Some(0), "{}", reloaded.err);
+        }
+        Ok(LinkCluster { cluster, links })
+    }
+
+    /// The path of a new link, once every node serves it.
+    fn share(&self, index: usize) -> Result<String> {
+        let created = self.cluster.call(index, &["share", "create", "films/film", "--ttl", "1h"]);
+        let url = created.out.trim();
+        let path = url.split_once("/s/").map(|(_, id)| format!("/s/{id}/file"));
+        let path = path.with_context(|| format!("{url}{}", created.err))?;
+        for index in 0..3 {
+            self.wait_for_answer(index, &path, "HTTP/1.1 200")?;
+        }
+        Ok(path)
+    }
+
+    /// Waits until a node answers a link with a head that begins so.
+    fn wait_for_answer(&self, index: usize, path: &str, beginning: &str) -> Result<String> {
+        wait_for("the node answers the link", &[self.cluster.process(index)?], || {
+            let head = RunningDownload::begin(self.links[index], "HEAD", path).ok()?.head().ok()?;
+            head.starts_with(beginning).then_some(head)
+        })
+    }
+}
+
+/// A request for a link whose body is not read yet.
+struct RunningDownload(TcpStream);
+
+impl RunningDownload {
+    fn begin(server: SocketAddr, method: &str, path: &str) -> Result<Self> {
+        let mut stream = TcpStream::connect(server)?;
+        stream.set_read_timeout(Some(ANSWER_TIME))?;
+        write!(stream, "{method} {path} HTTP/1.1\r\nHost: links\r\nConnection: close\r\n\r\n")?;
+        Ok(RunningDownload(stream))
+    }
+
+    fn head(&self) -> Result<String> {
+        // Byte by byte, so that the body stays unread.
+        let (mut head, mut byte) = (Vec::new(), [0]);
+        while !head.ends_with(b"\r\n\r\n") {
+            (&self.0).read_exact(&mut byte)?;
+            head.extend(byte);
+        }
+        Ok(String::from_utf8(head)?)
+    }
+
+    /// Reads until the server ends the connection. Answers the bytes of the body.
+    fn rest(mut self) -> u64 {
+        let (mut bytes, mut part) = (0, vec![0; 1 << 20]);
+        // A reset is an end too.
+        while let Ok(read @ 1..) = self.0.read(&mut part) {
+            bytes += read as u64;
+        }
+        bytes
+    }
+}
+
+#[test]
+fn a_leader_that_was_paused_serves_no_link_that_was_revoked_meanwhile() -> Result<()> {
+    let yard = LinkCluster::form()?;
+    let (leader, _) = yard.cluster.leader(0)?;
+    let link = yard.share(leader)?;
+    let running = RunningDownload::begin(yard.links[leader], "GET", &link)?;
+    ensure!(running.head()?.starts_with("HTTP/1.1 200"));
+    yard.cluster.process(leader)?.pause()?;
+    let next = (leader + 1) % 3;
+    yard.cluster.wait(next, "another node leads", |view| {
+        view["leader"].as_u64().filter(|number| *number != leader as u64 + 1).map(drop)
+    })?;
+    // The others know the new leader, and go on.
+    yard.wait_for_answer(next, &link, "HTTP/1.1 200")?;
+    let id = link.split('/').nth(2).context("no id")?;
+    let path = format!("/api/v1/shares/{id}?hard=true");
+    let revoked = yard.cluster.request(next, "DELETE", &path, "").context("no answer")?;
+    ensure!(revoked.status < 300, "{revoked:?}");
+    // This request waits for the paused process.
+    let waiting = RunningDownload::begin(yard.links[leader], "GET", &link)?;
+    wait_for("the request waits", &[], || has_waiting_bytes(yard.links[leader]).then_some(()))?;
+    yard.cluster.process(leader)?.wake()?;
+    let head = waiting.head()?;
+    ensure!(head.starts_with("HTTP/1.1 503") || head.starts_with("HTTP/1.1 410"), "{head}");
+    let sent = running.rest();
+    ensure!(sent < FILM_BYTES, "the download went on to its end");
+    yard.wait_for_answer(leader, &link, "HTTP/1.1 410")?;
+    Ok(())
+}
+
+#[test]
+fn a_node_without_a_leader_answers_links_with_503_and_ends_downloads() -> Result<()> {
+    let yard = LinkCluster::form()?;
+    let (leader, _) = yard.cluster.leader(0)?;
+    let link = yard.share(leader)?;
+    // A follower without its leader, and a leader without its followers.
+    let (one, other) = ((leader + 1) % 3, (leader + 2) % 3);
+    for (alone, paused) in [(other, [leader, one]), (leader, [one, other])] {
+        let running = RunningDownload::begin(yard.links[alone], "GET", &link)?;
+        ensure!(running.head()?.starts_with("HTTP/1.1 200"));
+        for index in paused {
+            yard.cluster.process(index)?.pause()?;
+        }
+        let head = yard.wait_for_answer(alone, &link, "HTTP/1.1 503")?;
+        ensure!(head.contains("Retry-After: 1\r\n"), "{head}");
+        let sent = running.rest();
+        ensure!(sent < FILM_BYTES, "the download went on to its end");
+        for index in paused {
+            yard.cluster.process(index)?.wake()?;
+        }
+        for index in 0..3 {
+            yard.wait_for_answer(index, &link, "HTTP/1.1 200")?;
+        }
+        yard.cluster.wait(alone, "the first leader leads again", |view| {
+            let wanted = leader as u64 + 1;
+            let leads = view["leader"].as_u64()? == wanted;
+            let moved = || yard.cluster.call(alone, &["cluster", "transfer", &wanted.to_string()]);
+            (leads || moved().code == Some(0)).then_some(())
+        })?;
+    }
+    Ok(())
+}
