@@ -45,6 +45,10 @@ impl ModesOff {
 
 impl Drop for ModesOff {
     fn drop(&mut self) {
+        // In the background the shell has its own modes, and a change would stop this process.
+        if !has_keys() {
+            return;
+        }
         // This fails only if the terminal no longer exists.
         let _ = termios::tcsetattr(&self.terminal, OptionalActions::Now, &self.before);
     }

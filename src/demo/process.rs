@@ -48,8 +48,11 @@ impl Process {
         }
     }
 
-    /// Starts the process, for the first time or again.
+    /// Starts the process, for the first time or again. A running one goes on: a key may have started it before.
     pub fn start(&mut self) -> Result<()> {
+        if self.is_running() {
+            return Ok(());
+        }
         let log = File::options().create(true).append(true).open(&self.log)?;
         let mut child = self
             .command(&[self.role, "--until-stdin-closes"])?
