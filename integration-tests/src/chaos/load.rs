@@ -49,6 +49,9 @@ pub async fn share(client: ChaosClient, history: Arc<ChaosHistory>, number: usiz
             }
         }
         sleep(PACE).await;
+        if !client.goes_on() {
+            return;
+        }
     }
 }
 

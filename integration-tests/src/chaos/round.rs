@@ -51,9 +51,10 @@ pub fn run(options: ChaosOptions) -> Result<Option<String>> {
     let token = std::fs::read_to_string(cluster.nodes[0].data_dir.join("admin.token"))?;
     let client = ChaosClient::new(urls, token.trim().to_owned())?;
     let history = Arc::new(ChaosHistory::default());
+    let mut load = Vec::new();
     for number in 0..CLIENTS {
-        runtime.spawn(load::share(client.clone(), Arc::clone(&history), number));
-        runtime.spawn(load::lease(client.clone(), Arc::clone(&history), number));
+        load.push(runtime.spawn(load::share(client.clone(), Arc::clone(&history), number)));
+        load.push(runtime.spawn(load::lease(client.clone(), Arc::clone(&history), number)));
     }
     let mut rng = Rng::with_seed(options.seed);
     let until = Instant::now() + options.time;
@@ -85,6 +86,10 @@ pub fn run(options: ChaosOptions) -> Result<Option<String>> {
         }
     }
     client.end();
+    // A change that is still under way would differ from the history that the nodes are compared with.
+    for ended in runtime.block_on(futures::future::join_all(load)) {
+        ended?;
+    }
     println!("{} changes were acknowledged", history.acknowledged());
     if options.lose_on_purpose {
         lose(&runtime, &client, &history)?;

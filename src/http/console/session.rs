@@ -11,7 +11,7 @@ use crate::http::access;
 use crate::http::node_state::NodeHttpState;
 
 /// `GET /console/session`: the user of the present session, and the token of its forms. A page that the same user
-/// opened in an earlier session puts the token into its forms, so that nothing is lost that was typed there.
+/// opened in an earlier session puts the token into its forms. So nothing is lost that was typed there.
 ///
 /// # Errors
 /// The session is missing or has ended.

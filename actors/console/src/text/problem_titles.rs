@@ -1,7 +1,7 @@
 //! Titles of the problems of the API in Korean.
 
 /// English and Korean.
-pub const PROBLEM_TITLES: [(&str, &str); 59] = [
+pub const PROBLEM_TITLES: [(&str, &str); 61] = [
     ("bad request", "요청 값이 올바르지 않음"),
     ("bad body", "요청 본문이 올바르지 않음"),
     ("unauthorized", "인증 필요"),
@@ -53,6 +53,8 @@ pub const PROBLEM_TITLES: [(&str, &str); 59] = [
     ("starting", "노드 시작 중"),
     ("unreadable", "읽을 수 없음"),
     ("not leader", "리더가 아님"),
+    ("behind", "변경이 아직 반영되지 않음"),
+    ("stale", "내용이 너무 오래됨"),
     ("deposed", "리더가 바뀜"),
     ("leader changed", "리더가 바뀜"),
     ("host silent", "호스트 응답 없음"),

@@ -179,7 +179,7 @@ fn all_links_tasks_and_hosts_that_match_are_acted_on() -> Result<()> {
 #[test]
 fn copies_share_two_destinations_and_hosts_are_chosen_by_a_filter() -> Result<()> {
     let files = ["one.mpg", "two.mpg", "three.mpg", "four.mpg"];
-    let (yard, _disks) = ConsoleYard::start_empty(&files, 4 << 20)?;
+    let (yard, _disks) = ConsoleYard::start_empty(&files, 4 << 20, &[])?;
     let visit = yard.visit("ops", "operator")?;
     let ask = "/console/files?ask=copy&all=true";
     let has_files = || yard.page(&visit, ask).ok()?.contains("Copy 4 files now?").then_some(());

@@ -130,17 +130,13 @@ fn the_lines_of_lists_and_of_actions_on_storage_work_as_shown() -> Result<()> {
 
 #[test]
 fn the_lines_of_actions_on_copies_work_as_shown() -> Result<()> {
-    let names = ["one.mpg", "two.mpg", "three.mpg", "four.mpg"];
-    let (yard, _disks) = ConsoleYard::start_empty(&names, 8 << 20)?;
+    let names = ["one.mpg", "two.mpg"];
+    let (yard, _disks) =
+        ConsoleYard::start_empty(&names, 8 << 20, &[("task.copy_speed", "8Mbit/s")])?;
     let visit = yard.visit("boss", "admin")?;
-    let mut left = names.into_iter();
-    // A copy that is done before it can be cancelled says nothing about the line: the next file is copied.
-    for word in BOTH {
-        let mut is_cancelled = false;
-        while !is_cancelled {
-            let name = left.next().context("no copy was slow enough to be cancelled")?;
-            is_cancelled = yard.cancels(&visit, word, name)?;
-        }
+    // Each copy would take eight seconds.
+    for (word, name) in BOTH.into_iter().zip(names) {
+        ensure!(yard.cancels(&visit, word, name)?, "{name} was done before it was cancelled");
     }
     Ok(())
 }

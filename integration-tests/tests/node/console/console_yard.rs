@@ -74,7 +74,11 @@ impl ConsoleYard {
     }
 
     /// A yard with two empty destinations, each with a disk of its own. Nothing is planned; people order copies.
-    pub fn start_empty(files: &[&str], size: usize) -> Result<(Self, [SmallDisk; 2])> {
+    pub fn start_empty(
+        files: &[&str],
+        size: usize,
+        more: &[(&str, &str)],
+    ) -> Result<(Self, [SmallDisk; 2])> {
         let ground = ProcessYard::new(1, 2)?;
         for name in files {
             ground.master(name.as_bytes(), size)?;
@@ -86,7 +90,8 @@ impl ConsoleYard {
             std::fs::create_dir(&copies).unwrap();
             SmallDisk::mount(&copies, 64)
         });
-        let node = ground.start_node(&[("task.mode", "off"), ("task.copies_per_source", "8")])?;
+        let settings = [("task.mode", "off"), ("task.copies_per_source", "8")];
+        let node = ground.start_node(&[&settings[..], more].concat())?;
         let workers = vec![
             ground.start_source(0, &[])?,
             ground.start_destination(0, &[])?,

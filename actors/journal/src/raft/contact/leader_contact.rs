@@ -7,7 +7,7 @@ use std::time::Duration;
 use reelyard_core::clock::Clock;
 use reelyard_core::cluster_time::ClusterTime;
 
-use super::{ContactMark, LeaderNews};
+use super::{ContactMark, LeaderNews, RECENT};
 
 /// The contact with the leader, as its follower sees it.
 pub(in crate::raft) struct LeaderContact {
@@ -25,6 +25,8 @@ struct KnownSkew {
     ahead_ms: i64,
     /// The difference between the own wall clock and the own uptime clock then, in milliseconds.
     offset_ms: i64,
+    /// When the leader called, by the uptime clock.
+    called_at: Duration,
 }
 
 /// Until when the views of this node were complete.
@@ -68,7 +70,8 @@ impl LeaderContact {
         if let Some(wall) = news.wall {
             self.time.set_leader(wall, self.clock.uptime());
         }
-        let known = KnownSkew { ahead_ms: news.ahead_ms, offset_ms: self.offset_ms() };
+        let (ahead_ms, called_at) = (news.ahead_ms, self.clock.uptime());
+        let known = KnownSkew { ahead_ms, offset_ms: self.offset_ms(), called_at };
         *self.skew.lock().unwrap_or_else(PoisonError::into_inner) = Some(known);
         if process != self.process {
             return;
@@ -82,10 +85,13 @@ impl LeaderContact {
     }
 
     /// How far the own wall clock is ahead of the median, in milliseconds. A step of the clock since the last call of a
-    /// leader counts.
+    /// leader counts. Zero if no leader has called for [`RECENT`]: other clocks may have changed too, and a cluster
+    /// without a leader measures none.
     pub(in crate::raft) fn ahead_ms(&self) -> i64 {
         let known = *self.skew.lock().unwrap_or_else(PoisonError::into_inner);
-        known.map_or(0, |known| known.ahead_ms + (self.offset_ms() - known.offset_ms))
+        let recent =
+            known.filter(|known| self.clock.uptime().saturating_sub(known.called_at) <= RECENT);
+        recent.map_or(0, |known| known.ahead_ms + (self.offset_ms() - known.offset_ms))
     }
 
     fn offset_ms(&self) -> i64 {
@@ -193,5 +199,10 @@ mod tests {
         assert_eq!(in_cluster.now(), Millis(6_490));
         clock.step_by(4_900);
         assert_eq!(contact.ahead_ms(), -100);
+        clock.step_by(60_000);
+        assert_eq!(contact.ahead_ms(), 59_900);
+        // All nodes may have been set meanwhile. Somebody must be able to lead.
+        clock.advance(5 * SECOND);
+        assert_eq!(contact.ahead_ms(), 0);
     }
 }

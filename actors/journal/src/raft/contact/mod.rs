@@ -11,8 +11,13 @@ mod quorum_contact;
 pub(super) use leader_contact::LeaderContact;
 pub(super) use quorum_contact::QuorumContact;
 
+use std::time::Duration;
+
 use reelyard_core::clock::Millis;
 use serde::{Deserialize, Serialize};
+
+/// A clock that was not heard for this time does not count.
+const RECENT: Duration = Duration::from_secs(5);
 
 /// A moment of the clock of one process, which only that process understands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -9,10 +9,7 @@ use reelyard_core::cluster_time::ClusterTime;
 use reelyard_core::event::Epoch;
 
 use super::clock_skew::from_median;
-use super::{ContactMark, LeaderNews};
-
-/// A clock that was not heard for this time does not count.
-const RECENT: Duration = Duration::from_secs(5);
+use super::{ContactMark, LeaderNews, RECENT};
 
 /// The contact with the followers. Clones share it.
 #[derive(Clone)]

@@ -23,7 +23,6 @@ use reelyard_protocol::worker::{
     EPOCH_HEADER, INVENTORY_HEADER, INVENTORY_SINCE_HEADER, InventoryCursor, ManagerSeen,
     WorkerAdopted, WorkerInfo,
 };
-use reqwest::header::CONNECTION;
 use reqwest::{Client, Method, RequestBuilder, Response, StatusCode};
 use roaring::RoaringBitmap;
 
@@ -132,11 +131,10 @@ impl HostClient {
         self.keys.of(self.host).or_else(|| self.settings.token.clone())
     }
 
-    /// `HEAD /hb`: only 200 is alive. No other call would come in time to use its connection again.
+    /// `HEAD /hb`: only 200 is alive.
     pub async fn probe(&self, timeout: Duration) -> Result<Duration, AskFailure> {
         let begun = Instant::now();
-        let request = self.request(Method::HEAD, "/hb").header(CONNECTION, "close");
-        match self.send(request, timeout).await?.status() {
+        match self.send(self.request(Method::HEAD, "/hb"), timeout).await?.status() {
             StatusCode::OK => Ok(begun.elapsed()),
             other => Err(AskFailure::Status(other.as_u16())),
         }
