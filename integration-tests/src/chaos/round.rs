@@ -17,7 +17,6 @@ use super::faults::ChaosFault;
 use super::history::{ChaosHistory, ShareEnd};
 use super::load::{self, POOL};
 use crate::rigs::node_cluster::{NodeCluster, voters};
-use crate::rigs::yard::free_addr;
 
 /// Clients of each kind.
 const CLIENTS: usize = 6;
@@ -106,7 +105,7 @@ fn form(runtime: &Runtime, links: &CutLinks) -> Result<NodeCluster> {
     std::fs::write(masters.join("a.mpg"), b"a master")?;
     for number in 1..=3 {
         let index = cluster.add(true)?;
-        let shares = free_addr(cluster.ip)?;
+        let shares = cluster.free_addr()?;
         let node = &mut cluster.nodes[index];
         let started = fault_proxy::start(links.clone(), number, node.peers);
         node.public = Some(runtime.block_on(started)?);

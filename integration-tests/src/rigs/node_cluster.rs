@@ -1,5 +1,6 @@
 //! Several nodes of one cluster as processes on this machine, formed by the commands of an operator.
 
+use std::collections::BTreeSet;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
@@ -57,6 +58,8 @@ pub struct NodeCluster {
     dir: TempDir,
     /// The address of all nodes. Outgoing connections of other tests have ports of 127.0.0.1, and take none of it.
     pub ip: Ipv4Addr,
+    /// The addresses that its parts have got. Some of them listen only later.
+    taken: BTreeSet<SocketAddr>,
     /// Further settings and tables of each node that is added.
     more: String,
     /// The nodes, in the order in which they were added.
@@ -68,7 +71,13 @@ impl NodeCluster {
     pub fn new() -> Result<Self> {
         let octet = || fastrand::u8(1..255);
         let ip = Ipv4Addr::new(127, octet(), octet(), octet());
-        Ok(NodeCluster { dir: tempfile::tempdir()?, ip, more: String::new(), nodes: Vec::new() })
+        Ok(NodeCluster {
+            dir: tempfile::tempdir()?,
+            ip,
+            taken: BTreeSet::new(),
+            more: String::new(),
+            nodes: Vec::new(),
+        })
     }
 
     /// Three nodes that vote. The first one ran alone, and became the first of three without a restart.
@@ -132,6 +141,16 @@ impl NodeCluster {
         self.nodes[index].process.as_ref().context("the node does not run")
     }
 
+    /// A port that is free now, and that no part of the cluster has got before.
+    pub fn free_addr(&mut self) -> Result<SocketAddr> {
+        loop {
+            let addr = free_addr(self.ip)?;
+            if self.taken.insert(addr) {
+                return Ok(addr);
+            }
+        }
+    }
+
     /// Writes the configuration of a further node, with `cluster.listen` or without.
     pub fn add(&mut self, is_in_cluster: bool) -> Result<usize> {
         let index = self.nodes.len();
@@ -139,7 +158,7 @@ impl NodeCluster {
             self.dir.path().join(format!("{index}.toml")),
             self.dir.path().join(index.to_string()),
         );
-        let (api, peers) = (free_addr(self.ip)?, free_addr(self.ip)?);
+        let (api, peers) = (self.free_addr()?, self.free_addr()?);
         let node = ClusterNode {
             file,
             data_dir,

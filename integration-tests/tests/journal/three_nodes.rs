@@ -1,5 +1,8 @@
 //! Three journals in one process over a network in memory: the leader changes under load.
 
+mod clocks;
+mod snapshots;
+
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -366,62 +369,6 @@ fn a_node_that_is_cut_off_confirms_no_read() {
 }
 
 #[test]
-fn a_node_with_a_wrong_clock_does_not_lead() {
-    on_a_system(async {
-        let cluster = JournalCluster::found().await;
-        let shift =
-            |node: u64, ms: i64| cluster.members[&node].machine.0.store(ms, Ordering::SeqCst);
-        let wrong = |node: u64| cluster.members[&node].journal.wrong_clocks();
-        let (first, _) = cluster.leader(|_, _| true).await;
-        cluster.commit(0, 0).await;
-        shift(first, 5_000);
-        let (second, epoch) = cluster.leader(|node, _| node != first).await;
-        for node in [first, second] {
-            eventually_some("the wrong clock is known", || async {
-                let ahead = *wrong(node).get(&first)?;
-                (4_000..6_000).contains(&ahead).then_some(())
-            })
-            .await;
-        }
-        // The other node is the only one that stands for election.
-        cluster.hub.isolate(second);
-        let (third, _) = cluster.leader(|_, now| now > epoch).await;
-        assert!(![first, second].contains(&third), "node {third} leads");
-        cluster.hub.heal();
-        shift(first, 0);
-        eventually_some("no clock is wrong", || async {
-            cluster.members.keys().all(|node| wrong(*node).is_empty()).then_some(())
-        })
-        .await;
-        cluster.commit(1, 0).await;
-        cluster.stop().await;
-    });
-}
-
-#[test]
-fn no_node_is_behind_the_clock_of_the_leader() {
-    on_a_system(async {
-        let cluster = JournalCluster::found().await;
-        let (leader, _) = cluster.leader(|_, _| true).await;
-        // Within the bound.
-        cluster.members[&leader].machine.0.store(900, Ordering::SeqCst);
-        for member in cluster.members.values() {
-            eventually_some("the time of the leader is known", || async {
-                let ahead = member.in_cluster.now().since(Clock::system().now());
-                (ahead > Duration::from_millis(600)).then_some(())
-            })
-            .await;
-        }
-        // It stays so with the next leader.
-        cluster.hub.isolate(leader);
-        let (next, _) = cluster.leader(|node, _| node != leader).await;
-        let ahead = cluster.members[&next].in_cluster.now().since(Clock::system().now());
-        assert!(ahead > Duration::from_millis(600), "{ahead:?}");
-        cluster.stop().await;
-    });
-}
-
-#[test]
 fn followers_know_that_the_disk_of_their_leader_is_full() {
     let dirs = NODES.map(|_| tempfile::tempdir().unwrap());
     // The reserve of a journal has 64 MiB.
@@ -467,60 +414,6 @@ fn a_leader_whose_disk_hangs_stops_deciding() {
         hanging.disk.stop(false);
         cluster.commit(2, 0).await;
         assert_same(&cluster.agreed().await);
-        cluster.stop().await;
-    });
-}
-
-#[test]
-fn a_node_that_was_away_for_long_is_given_a_snapshot() {
-    give_a_snapshot(None);
-}
-
-#[test]
-fn a_damaged_snapshot_is_fetched_again() {
-    give_a_snapshot(Some(SnapshotFault::Damage));
-}
-
-#[test]
-fn a_snapshot_goes_on_after_a_lost_part_or_answer() {
-    give_a_snapshot(Some(SnapshotFault::LostPart));
-    give_a_snapshot(Some(SnapshotFault::LostAnswer));
-}
-
-#[test]
-fn an_installed_snapshot_is_not_sent_again_when_its_outcome_is_lost() {
-    give_a_snapshot(Some(SnapshotFault::LostOutcome));
-}
-
-/// A node comes back after the others have dropped the log that it lacks.
-fn give_a_snapshot(fault: Option<SnapshotFault>) {
-    on_a_system(async move {
-        let cluster = JournalCluster::found().await;
-        let (leader, _) = cluster.leader(|_, _| true).await;
-        cluster.commit(0, 0).await;
-        let away = NODES.into_iter().find(|&node| node != leader).unwrap();
-        cluster.agreed().await;
-        cluster.hub.isolate(away);
-        let left_at = cluster.members[&away].journal.status().last_log.unwrap();
-        let mut id = 1;
-        while cluster.members[&leader].journal.status().snapshot.unwrap_or(0) < left_at + 100 {
-            cluster.commit(id, 500).await;
-            id += 1;
-        }
-        let installs = cluster.look(away).await.installs;
-        if let Some(fault) = fault {
-            cluster.hub.disturb_snapshot(fault);
-        }
-        cluster.hub.heal();
-        let views = cluster.agreed().await;
-        assert_same(&views);
-        assert_eq!(views[0].books.taken, (0..id).collect::<Vec<_>>());
-        assert!(cluster.look(away).await.installs > installs, "it was not given a snapshot");
-        assert!(cluster.members[&away].journal.status().snapshot > Some(left_at));
-        assert!(cluster.hub.was_disturbed() || fault.is_none(), "nothing met the fault");
-        if fault == Some(SnapshotFault::LostOutcome) {
-            assert_eq!(cluster.hub.snapshot_parts(), 1, "the snapshot is small");
-        }
         cluster.stop().await;
     });
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use reelyard_integration_tests::rigs::node_cluster::{NodeCluster, has_waiting_bytes};
-use reelyard_integration_tests::rigs::yard::{free_addr, wait_for};
+use reelyard_integration_tests::rigs::yard::wait_for;
 
 /// Larger than all buffers of a connection.
 const FILM_BYTES: u64 = 128 << 20;
@@ -28,7 +28,7 @@ impl LinkCluster {
         std::fs::File::create(root.join("film"))?.set_len(FILM_BYTES)?;
         let mut links = Vec::new();
         for index in 0..3 {
-            let listen = free_addr(cluster.ip)?;
+            let listen = cluster.free_addr()?;
             links.push(listen);
             let root = root.display();
             cluster.nodes[index].more =

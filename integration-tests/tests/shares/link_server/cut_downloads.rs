@@ -30,6 +30,15 @@ async fn connect(links: &ManualLinks) -> TcpStream {
     socket.connect(links.addr()).await.unwrap()
 }
 
+/// A client whose download has begun.
+async fn begin(links: &ManualLinks, path: &str) -> TcpStream {
+    let mut client = connect(links).await;
+    let asked = format!("GET {path} HTTP/1.1\r\nHost: h\r\n\r\n");
+    client.write_all(asked.as_bytes()).await.unwrap();
+    client.read_exact(&mut [0; 12]).await.unwrap();
+    client
+}
+
 /// The number of remaining bytes, and the error at the end.
 async fn drain(mut client: TcpStream) -> (usize, Option<ErrorKind>) {
     let (mut got, mut buffer) = (0, vec![0; 64 << 10]);
@@ -49,10 +58,8 @@ async fn a_hard_revoke_drops_data_that_the_kernel_has_not_sent() {
     links.write("dir/a", &vec![7; LARGE]);
     for (at, part) in [("a", "file"), ("dir", "zip")] {
         let id = links.share(at, |_| {});
-        let (cut, mut client) = (links.server.counters().cut, connect(&links).await);
-        let asked = format!("GET /s/{id}/{part} HTTP/1.1\r\nHost: h\r\n\r\n");
-        client.write_all(asked.as_bytes()).await.unwrap();
-        client.read_exact(&mut [0; 12]).await.unwrap();
+        let cut = links.server.counters().cut;
+        let client = begin(&links, &format!("/s/{id}/{part}")).await;
         // Waits until the kernel takes no more data. If this is too short, the test has less to check.
         tokio::time::sleep(Duration::from_millis(300)).await;
         revoke(&links, id);
@@ -71,10 +78,8 @@ async fn a_node_that_hears_no_leader_ends_downloads_and_refuses_others() {
     links.write("dir/a", &vec![7; LARGE]);
     for (at, part) in [("a", "file"), ("dir", "zip")] {
         let id = links.share(at, |_| {});
-        let (cut, mut client) = (links.server.counters().cut, connect(&links).await);
-        let asked = format!("GET /s/{id}/{part} HTTP/1.1\r\nHost: h\r\n\r\n");
-        client.write_all(asked.as_bytes()).await.unwrap();
-        client.read_exact(&mut [0; 12]).await.unwrap();
+        let cut = links.server.counters().cut;
+        let client = begin(&links, &format!("/s/{id}/{part}")).await;
         links.hinder(Some("this node has not heard the leader for 2 s"));
         eventually("it is cut", || links.server.counters().cut > cut).await;
         let (got, _) = drain(client).await;

@@ -3,6 +3,7 @@
 mod change_settings;
 mod changes;
 mod input_changes;
+mod look_ups;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -20,12 +21,12 @@ use crate::catalog::views::{CatalogView, NoticedBy};
 use crate::catalog::watch::ChangeNotifier;
 use reelyard_core::actor_parts::{ActorTimer, Observer, ObserverShell, ViewHandle};
 use reelyard_core::clock::{Clock, Millis};
-use reelyard_core::names::{FileId, NameTable};
+use reelyard_core::names::NameTable;
 
 use crate::catalog::messages::*;
 use crate::catalog::popularity::demand_ranker::RankingSlot;
 use crate::catalog::settings::CatalogSettings;
-use crate::catalog::sources::source_dirs::{SourceDirs, SourceDirsLook, look_up_master};
+use crate::catalog::sources::source_dirs::{SourceDirs, SourceDirsLook};
 use crate::changes::YardChange;
 use crate::settings::popularity::PopularityMode;
 use crate::settings::ranking::WatchMode;
@@ -35,13 +36,6 @@ const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 
 /// Looks are never closer together than this, whatever is configured.
 const SHORTEST_POLL: Duration = Duration::from_millis(100);
-
-/// The largest number of running look-ups of masters. On a mount that hangs they do not end, and each occupies a
-/// thread that others need.
-const LOOK_UPS_AT_ONCE: usize = 4;
-
-/// The longest wait of a look-up for its turn. Then it is answered `Unknown`: a directory of masters probably hangs.
-const LOOK_UP_PATIENCE: Duration = Duration::from_secs(3);
 
 /// The actor. It does no I/O itself: each kind of input has blocking jobs, one at a time.
 pub struct Catalog {
@@ -89,7 +83,7 @@ impl Catalog {
             event_log: None,
             checkpoint: None,
             grades: RankingSlot::default(),
-            look_ups: Arc::new(Semaphore::new(LOOK_UPS_AT_ONCE)),
+            look_ups: Arc::new(Semaphore::new(look_ups::AT_ONCE)),
             expiry: ActorTimer::default(),
             recheck_timer: ActorTimer::default(),
             overflows: [0; 3],
@@ -504,34 +498,6 @@ impl Handler<SaveDemand> for Catalog {
                 // It is dropped without an answer only when the actor ends.
                 let _ = saved.await;
             }
-        })
-    }
-}
-
-impl Handler<LookUpMasters> for Catalog {
-    type Result = ResponseFuture<Vec<(FileId, MasterLook)>>;
-
-    fn handle(&mut self, asked: LookUpMasters, _: &mut Context<Self>) -> Self::Result {
-        let turn = Arc::clone(&self.look_ups).acquire_owned();
-        let (names, dirs) = (self.names.clone(), self.settings.source_dirs.clone());
-        let sizes = self.view.master_sizes.clone();
-        Box::pin(async move {
-            let files = asked.files.clone();
-            // The semaphore is never closed, so only the time-out refuses a turn.
-            let looks = match tokio::time::timeout(LOOK_UP_PATIENCE, turn).await {
-                Ok(Ok(turn)) => tokio::task::spawn_blocking(move || {
-                    let _turn = turn;
-                    let look = |file| (file, look_up_master(&dirs, &names.name(file)));
-                    let looks: Vec<_> = asked.files.into_iter().map(look).collect();
-                    sizes.learn(&looks);
-                    looks
-                })
-                .await
-                .ok(),
-                _ => None,
-            };
-            let unknown = |file| (file, MasterLook::Unknown);
-            looks.unwrap_or_else(|| files.into_iter().map(unknown).collect())
         })
     }
 }
