@@ -10,10 +10,6 @@ use super::Catalog;
 use crate::catalog::messages::{LookUpMasters, MasterLook};
 use crate::catalog::sources::source_dirs::look_up_master;
 
-/// The largest number of running look-ups of masters. On a mount that hangs they do not end, and each occupies a
-/// thread that others need.
-pub(super) const AT_ONCE: usize = 4;
-
 /// The longest wait of a look-up for its turn. Then it is answered `Unknown`: a directory of masters probably hangs.
 const PATIENCE: Duration = Duration::from_secs(3);
 

@@ -37,6 +37,10 @@ const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 /// Looks are never closer together than this, whatever is configured.
 const SHORTEST_POLL: Duration = Duration::from_millis(100);
 
+/// The largest number of running look-ups of masters. On a mount that hangs they do not end, and each occupies a
+/// thread that others need.
+const LOOK_UPS_AT_ONCE: usize = 4;
+
 /// The actor. It does no I/O itself: each kind of input has blocking jobs, one at a time.
 pub struct Catalog {
     shell: ObserverShell<CatalogView, YardChange>,
@@ -83,7 +87,7 @@ impl Catalog {
             event_log: None,
             checkpoint: None,
             grades: RankingSlot::default(),
-            look_ups: Arc::new(Semaphore::new(look_ups::AT_ONCE)),
+            look_ups: Arc::new(Semaphore::new(LOOK_UPS_AT_ONCE)),
             expiry: ActorTimer::default(),
             recheck_timer: ActorTimer::default(),
             overflows: [0; 3],
