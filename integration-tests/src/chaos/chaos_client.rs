@@ -85,8 +85,9 @@ impl ChaosClient {
         for node in first.. {
             let sent = Instant::now();
             match self.attempt(node, method.clone(), path, body).await {
-                // No leader, busy, or an unknown outcome: the same request again.
-                Some((status, _)) if status >= 500 || status == 429 => {}
+                // No leader, busy, an unknown outcome, or a node that was paused before it had read the request: the
+                // same request again.
+                Some((status, _)) if status >= 500 || matches!(status, 408 | 429) => {}
                 Some((status, body)) => {
                     return Some(DecidedAnswer { status, body, sent, repeated });
                 }

@@ -326,9 +326,16 @@ impl ProcessYard {
         more: &[(&str, &str)],
     ) -> Result<RoleProcess> {
         let SocketAddr::V4(v4) = addr else { anyhow::bail!("hosts of the tests are IPv4") };
+        // The port of `listen` is free too until the worker runs.
+        let data_listen = loop {
+            let drawn = free_addr(*v4.ip())?;
+            if drawn != addr {
+                break drawn;
+            }
+        };
         let mut settings = vec![
             setting("listen", addr),
-            setting("data_listen", free_addr(*v4.ip())?),
+            setting("data_listen", data_listen),
             setting("node", self.node),
             setting("state_dir", self.path(&format!("state-{kind}-{number}")).display()),
             place,
