@@ -2,7 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use reelyard_integration_tests::rigs::node_cluster::{NodeCluster, has_waiting_bytes};
@@ -13,6 +13,9 @@ const FILM_BYTES: u64 = 128 << 20;
 
 /// Longest wait for the next bytes of an answer.
 const ANSWER_TIME: Duration = Duration::from_secs(20);
+
+/// How long after its last contact a node serves links.
+const TRUSTED: Duration = Duration::from_secs(1);
 
 /// Three nodes that serve the same root.
 struct LinkCluster {
@@ -101,6 +104,7 @@ fn a_leader_that_was_paused_serves_no_link_that_was_revoked_meanwhile() -> Resul
     let running = RunningDownload::begin(yard.links[leader], "GET", &link)?;
     ensure!(running.head()?.starts_with("HTTP/1.1 200"));
     yard.cluster.process(leader)?.pause()?;
+    let paused = Instant::now();
     let next = (leader + 1) % 3;
     yard.cluster.wait(next, "another node leads", |view| {
         view["leader"].as_u64().filter(|number| *number != leader as u64 + 1).map(drop)
@@ -114,6 +118,8 @@ fn a_leader_that_was_paused_serves_no_link_that_was_revoked_meanwhile() -> Resul
     // This request waits for the paused process.
     let waiting = RunningDownload::begin(yard.links[leader], "GET", &link)?;
     wait_for("the request waits", &[], || has_waiting_bytes(yard.links[leader]).then_some(()))?;
+    // Up to one second after its last contact with a quorum a node may serve what it knows.
+    wait_for("it is no longer trusted", &[], || (paused.elapsed() > TRUSTED).then_some(()))?;
     yard.cluster.process(leader)?.wake()?;
     let head = waiting.head()?;
     ensure!(head.starts_with("HTTP/1.1 503") || head.starts_with("HTTP/1.1 410"), "{head}");
