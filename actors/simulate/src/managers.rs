@@ -122,7 +122,7 @@ impl ManagersModel {
     /// now.
     pub fn want_room(&mut self, round: &PlanningRound) -> bool {
         let takers = round.parts.iter().filter(|(_, part)| part.no_destination.is_none());
-        let rooms = takers.filter_map(|(host, part)| Some((*host, part.room?)));
+        let rooms = takers.filter_map(|(host, part)| Some((*host, part.most_room?)));
         let files = round.wants_room.clone();
         self.remover_policy.set_room_wanted(RoomWanted { files, rooms: rooms.collect() })
     }

@@ -62,7 +62,7 @@ impl Remover {
             .collect();
         self.policy.set_destinations(yard);
         let takers = view.hosts.iter().filter(|host| host.no_destination.is_none());
-        let rooms = takers.filter_map(|host| Some((host.host, host.room?)));
+        let rooms = takers.filter_map(|host| Some((host.host, host.most_room?)));
         let wanted = RoomWanted { files: view.plan.wants_room.clone(), rooms: rooms.collect() };
         if self.policy.set_room_wanted(wanted) {
             // A hot file waits for room, so the round runs now.

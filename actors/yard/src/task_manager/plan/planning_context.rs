@@ -34,6 +34,8 @@ pub(super) struct OccupyingCopy {
     pub(super) source: HostAddr,
     pub(super) destination: HostAddr,
     pub(super) size: u64,
+    /// When its task was created. None if the task is not applied.
+    pub(super) created: Option<Millis>,
 }
 
 impl PlanningContext<'_> {
@@ -51,11 +53,13 @@ impl PlanningContext<'_> {
             source: task.source,
             destination: task.destination,
             size: task.size,
+            created: Some(task.created),
         });
         open.chain(self.created_in_flight().map(|task| OccupyingCopy {
             source: task.source,
             destination: task.destination,
             size: task.size,
+            created: None,
         }))
     }
 

@@ -83,6 +83,7 @@ impl TaskPolicy {
                 fetching: 0,
                 on_its_way: 0,
                 room: host.room(self.settings.storage_limit_percent),
+                most_room: host.most_room(self.settings.storage_limit_percent),
                 sends_below: in_force.source(addr).filter(|_| host.role.is_source()),
                 receives_below: in_force.destination(addr).filter(|_| host.role.is_destination()),
                 source_link: None,

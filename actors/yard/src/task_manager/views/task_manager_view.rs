@@ -94,6 +94,10 @@ pub struct PlannedHost {
     /// Bytes below its limit that stay free once these copies have arrived; none while its disk is
     /// unknown.
     pub room: Option<u64>,
+    /// The same if the last read of its disk included every copy that had begun. The Remover removes no
+    /// more than this figure demands.
+    #[serde(skip)]
+    pub most_room: Option<u64>,
     /// The limit for all copies that it sends together; none means no limit.
     pub sends_below: Option<BitsPerSecond>,
     /// The limit for all copies that it receives together; none means no limit.
@@ -258,6 +262,7 @@ impl PlannedHost {
             self.fetching = part.fetching;
             self.on_its_way = part.on_its_way;
             self.room = part.room;
+            self.most_room = part.most_room;
             self.source_link = part.source_link;
             self.destination_link = part.destination_link;
             self.no_source = part.no_source;

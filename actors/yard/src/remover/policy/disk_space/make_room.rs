@@ -153,6 +153,9 @@ impl RemoverDecisionContext<'_> {
             })
             .collect();
         hosts.sort_unstable_by_key(|(lacking, addr, _)| (*lacking, *addr));
+        if let Some((0, host, _)) = hosts.first() {
+            return RoomVerdict::MayFit { host: *host };
+        }
         let least = hosts.first().map(|(lacking, ..)| *lacking);
         let mut best: Option<Offer> = None;
         let mut are_unsized = false;
@@ -419,6 +422,16 @@ mod tests {
         assert!(proposal.removals.is_empty());
         yard.want(&[(0, 300, 6)], &[]);
         assert_eq!(yard.propose().rooms[0].verdict, RoomVerdict::TooMuch { lacking: None });
+    }
+
+    #[test]
+    fn nothing_is_removed_while_a_host_may_have_room() {
+        let files = [("new", 300, 0), ("a", 400, 1), ("b", 200, 1), ("c", 400, 2)];
+        let mut yard = yard(&files, 2);
+        yard.want(&[(0, 300, 9)], &[(1, 300), (2, 100)]);
+        let proposal = yard.propose();
+        assert_eq!(proposal.removals, []);
+        assert_eq!(proposal.rooms[0].verdict, RoomVerdict::MayFit { host: host(1) });
     }
 
     #[test]

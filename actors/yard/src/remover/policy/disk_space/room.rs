@@ -21,7 +21,8 @@ pub struct RoomWanted {
     /// Hot files that fit nowhere, hottest first.
     pub files: Vec<WantsRoom>,
     /// The free bytes below the limit of each destination that takes copies, after all its open tasks
-    /// have ended.
+    /// have ended. A copy that began before the disk was read counts as included: a larger figure only
+    /// delays removals.
     pub rooms: BTreeMap<HostAddr, u64>,
 }
 
@@ -63,6 +64,11 @@ pub enum RoomVerdict {
     TooFewHits {
         /// Rising hits from which on room is made.
         from: u32,
+    },
+    /// It may fit on a host whose disk was read while copies to it ran. The next read decides.
+    MayFit {
+        /// The host.
+        host: HostAddr,
     },
     /// The masters of removable files are checked first, to know their sizes.
     SizesUnknown,
@@ -142,6 +148,9 @@ impl RoomVerdict {
             RoomVerdict::BudgetSpent { goes, left } => format!(
                 "the daily budget of exchanges is used: {goes} bytes would be removed, and {left} bytes \
                  are left"
+            ),
+            RoomVerdict::MayFit { host } => format!(
+                "it may fit on {host}: copies to it ran when its disk was read, and the next read decides"
             ),
             RoomVerdict::SizesUnknown => {
                 "the sizes of the files that may be removed for it are being read".to_owned()

@@ -66,8 +66,13 @@ pub struct HostParticipation {
     pub fetching: usize,
     /// Bytes of the running copies to it that have not arrived.
     pub on_its_way: u64,
+    /// The part of these bytes that the last read of its disk cannot include.
+    not_on_disk: u64,
     /// Bytes it has room for once they have arrived; none while its disk is unknown.
     pub room: Option<u64>,
+    /// The same if the last read of its disk included every copy that had begun. The true room is between
+    /// both.
+    pub most_room: Option<u64>,
     /// The load of its link as a source; none if it is unknown.
     pub source_link: Option<LinkLoad>,
     /// How busy its link is, for a destination.
@@ -124,6 +129,10 @@ impl Pairing {
             let destination = parts.entry(copy.destination).or_default();
             destination.fetching += 1;
             destination.on_its_way = destination.on_its_way.saturating_add(copy.size);
+            let disk = yard.hosts.get(copy.destination).and_then(|host| host.disk.as_ref());
+            if disk.is_some_and(|(_, read)| copy.created.is_none_or(|created| created >= *read)) {
+                destination.not_on_disk = destination.not_on_disk.saturating_add(copy.size);
+            }
         }
         let mut pairing = Pairing::default();
         let links = LinkLoads::of(yard);
@@ -242,6 +251,8 @@ impl Pairing {
             self.largest_cold_room = self.largest_cold_room.max(cold_room);
         }
         part.room = room.map(|room| room.saturating_sub(part.on_its_way));
+        let most_room = host.most_room(yard.settings.storage_limit_percent);
+        part.most_room = most_room.map(|room| room.saturating_sub(part.not_on_disk));
         let on_probation = yard.book.on_probation(&Blamed::Destination(addr), yard.now)
             || host.calls.on_probation();
         let most = if on_probation { 1 } else { usize::MAX };

@@ -57,6 +57,8 @@ pub struct Landed {
     pub size: u64,
     /// When it was recorded.
     pub at: Millis,
+    /// When its task was created. None if it was found without a task.
+    pub created: Option<Millis>,
 }
 
 /// The hosts of the yard and the latest observations of each. These are the recorded hosts, or the
@@ -117,6 +119,14 @@ impl HostState {
         let landed: u64 =
             self.landed.values().filter(|copy| copy.at >= *at).map(|copy| copy.size).sum();
         Some(disk.room(limit_percent).saturating_sub(landed))
+    }
+
+    /// The same, but also without copies that began before the disk was read: it may include their bytes
+    /// already. The true room is between both figures.
+    pub fn most_room(&self, limit_percent: u32) -> Option<u64> {
+        let (disk, at) = self.disk.as_ref()?;
+        let landed = self.landed.values().filter(|copy| copy.created.is_some_and(|it| it >= *at));
+        Some(disk.room(limit_percent).saturating_sub(landed.map(|copy| copy.size).sum()))
     }
 
     /// Whether another leader recorded a report of this host after this node read its inventory.
@@ -307,12 +317,20 @@ mod tests {
         let room = |table: &HostTable| table.get(addr).unwrap().room(90);
         assert_eq!(room(&table), None);
         table.observe(&seen(1, 0));
-        table.landed(addr, Landed { file: FileId(0), size: 30, at: Millis(2) });
+        table.landed(
+            addr,
+            Landed { file: FileId(0), size: 30, at: Millis(3), created: Some(Millis(1)) },
+        );
         assert_eq!(room(&table), Some(60));
+        assert_eq!(table.get(addr).unwrap().most_room(90), Some(60));
         // Reported again for another reason, but not asked since.
         table.observe(&HostObserved { disk: Some((disk(0), Millis(1))), ..seen(3, 0) });
         assert_eq!(room(&table), Some(60));
-        table.observe(&seen(3, 30));
+        // Read while the copy ran: it is counted twice, and at least once.
+        table.observe(&seen(2, 30));
+        assert_eq!(room(&table), Some(30));
+        assert_eq!(table.get(addr).unwrap().most_room(90), Some(60));
+        table.observe(&seen(4, 30));
         assert_eq!(room(&table), Some(60));
         assert!(table.get(addr).unwrap().landed.is_empty());
     }

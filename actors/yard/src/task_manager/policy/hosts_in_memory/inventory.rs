@@ -132,7 +132,7 @@ mod tests {
         observe(&mut table, RoaringBitmap::new(), 5);
         let file = book.names().intern(&name("a.mpg"));
         book.apply(Millis(6), &TaskEvent::Placed { host: host(21), name: name("a.mpg") }).unwrap();
-        table.landed(host(21), Landed { file, size: 1, at: Millis(6) });
+        table.landed(host(21), Landed { file, size: 1, at: Millis(6), created: None });
         apply_differences(&mut book, &table);
         assert!(book.placement(host(21)).unwrap().files.contains(file.0));
         observe(&mut table, RoaringBitmap::new(), 7);

@@ -56,7 +56,8 @@ impl TaskPolicy {
                 let arrived = book.task(*id).map(|task| {
                     self.liveness.ended(task, at);
                     let (host, file) = (task.destination, book.file(&task.name));
-                    self.land(Arrival { host, file, size: Some(task.size) }, at, book)
+                    let arrival = Arrival { host, file, size: Some(task.size) };
+                    self.land(arrival, at, Some(task.created), book)
                 });
                 AppliedEffects { freed: true, arrived }
             }
@@ -68,7 +69,7 @@ impl TaskPolicy {
             }
             TaskEvent::Placed { host, name } => {
                 let arrival = Arrival { host: *host, file: book.file(name), size: None };
-                let arrived = Some(self.land(arrival, at, book));
+                let arrived = Some(self.land(arrival, at, None, book));
                 AppliedEffects { freed: false, arrived }
             }
             TaskEvent::InventoryDiffered { host, added, removed, .. } => {
@@ -108,9 +109,15 @@ impl TaskPolicy {
     }
 
     /// A copy arrived on a host: it uses room until the disk is read again.
-    fn land(&mut self, arrival: Arrival, at: Millis, book: &TaskBook) -> Arrival {
+    fn land(
+        &mut self,
+        arrival: Arrival,
+        at: Millis,
+        created: Option<Millis>,
+        book: &TaskBook,
+    ) -> Arrival {
         let Arrival { host, file, size } = arrival;
-        self.hosts.landed(host, Landed { file, size: size.unwrap_or(0), at });
+        self.hosts.landed(host, Landed { file, size: size.unwrap_or(0), at, created });
         self.planner.came(host, [file], book, &self.hosts);
         arrival
     }
