@@ -56,6 +56,9 @@ pub struct Reloaded {
     pub applied: Vec<Difference>,
     /// Changes that need a restart of the process.
     pub needs_restart: Vec<Difference>,
+    /// Settings of the cluster that the configuration sets to other values than those on record. They have no
+    /// effect.
+    pub not_as_recorded: Vec<Difference>,
 }
 
 impl Reloaded {
@@ -93,6 +96,7 @@ impl Reloaded {
         serde_json::json!({
             "applied": texts(&self.applied),
             "needs_restart": texts(&self.needs_restart),
+            "not_as_recorded": texts(&self.not_as_recorded),
         })
     }
 
@@ -103,6 +107,11 @@ impl Reloaded {
         }
         for difference in &self.needs_restart {
             tracing::warn!("needs a restart: {difference}");
+        }
+        for difference in &self.not_as_recorded {
+            tracing::warn!(
+                "has no effect, because the settings of the cluster are on record: {difference}"
+            );
         }
         if *self == Reloaded::default() {
             tracing::info!("the configuration was reloaded: no changes");

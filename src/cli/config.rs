@@ -1,5 +1,7 @@
 //! `reelyard config`
 
+mod recorded;
+
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -10,7 +12,7 @@ use reelyard_core::bounded_read::{self, InputSource};
 use reelyard_core::settings::{Scope, TakesEffect};
 use serde::Serialize;
 
-use super::client::{NodeArgs, NodeClient};
+use super::client::{NodeArgs, NodeClient, PageArgs};
 use crate::cli::output::{OutputArgs, Printer, plain};
 use crate::cli::support::failure::CommandFailure;
 use crate::cli::support::layers::LayerArgs;
@@ -51,6 +53,35 @@ enum ConfigCommand {
         /// Only print the changes.
         #[arg(long)]
         dry_run: bool,
+    },
+    /// Put the settings of the cluster in FILE on record, and print the changes. They take effect on all nodes.
+    Apply {
+        #[command(flatten)]
+        node: NodeArgs,
+        /// Configuration file. Its settings of a single node are left out.
+        file: PathBuf,
+        /// Only print the changes.
+        #[arg(long)]
+        dry_run: bool,
+    },
+    /// Put the settings of an earlier version on record again, and print the changes.
+    Revert {
+        #[command(flatten)]
+        node: NodeArgs,
+        /// Number of the version, from `reelyard config versions`.
+        version: u64,
+        /// Only print the changes.
+        #[arg(long)]
+        dry_run: bool,
+    },
+    /// List the versions of the settings that the cluster has on record, or print one as a file.
+    Versions {
+        #[command(flatten)]
+        node: NodeArgs,
+        /// Print the settings of this version; secrets are hidden.
+        version: Option<u64>,
+        #[command(flatten)]
+        page: PageArgs,
     },
     /// Print a commented file with every setting at its default.
     Default {
@@ -98,6 +129,14 @@ pub fn run(args: ConfigArgs, out: &mut dyn Write) -> Result<(), CommandFailure> 
             RoleName::Worker => check::<WorkerConfig>(layers, out),
         },
         ConfigCommand::Reload { node, dry_run } => reload(&node, dry_run, out),
+        ConfigCommand::Apply { node, file, dry_run } => recorded::apply(&node, &file, dry_run, out),
+        ConfigCommand::Revert { node, version, dry_run } => {
+            recorded::revert(&node, version, dry_run, out)
+        }
+        ConfigCommand::Versions { node, version: None, page } => recorded::list(&node, &page, out),
+        ConfigCommand::Versions { node, version: Some(version), .. } => {
+            recorded::show(&node, version, out)
+        }
         ConfigCommand::Default { role } => {
             let text = match role {
                 RoleName::Node => config::example::<NodeConfig>(),
@@ -184,13 +223,16 @@ fn reload(node: &NodeArgs, dry_run: bool, out: &mut dyn Write) -> Result<(), Com
     for change in &view.needs_restart {
         writeln!(out, "{} (needs a restart)", changed(change))?;
     }
-    if view.applied.is_empty() && view.needs_restart.is_empty() {
+    for change in &view.not_as_recorded {
+        writeln!(out, "{} (no effect: the settings of the cluster are on record)", changed(change))?;
+    }
+    if view == (ReloadView { dry_run: view.dry_run, ..ReloadView::default() }) {
         writeln!(out, "nothing differs")?;
     }
     Ok(())
 }
 
-fn changed(change: &SettingChange) -> String {
+pub(super) fn changed(change: &SettingChange) -> String {
     let SettingChange { key, from, to, secret } = change;
     if *secret {
         return format!("{key}: changed");

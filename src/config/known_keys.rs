@@ -1,6 +1,8 @@
 //! The keys of a role, and the reason why another key is refused.
 
-use reelyard_core::settings::{SettingsGroup, sections};
+use std::collections::BTreeSet;
+
+use reelyard_core::settings::{Scope, SettingsGroup, sections};
 
 use super::{NodeConfig, RoleConfig, WorkerConfig};
 
@@ -14,6 +16,8 @@ pub struct KnownKeys {
     /// Settings that are tables, each with its default as TOML. A dotted key can set one entry of
     /// such a table.
     pub tables: Vec<(String, String)>,
+    /// Settings that all nodes of a cluster share.
+    pub of_cluster: BTreeSet<String>,
     /// The other role, and the keys that only it has.
     pub elsewhere: (&'static str, Vec<String>),
 }
@@ -31,7 +35,10 @@ impl KnownKeys {
         let settings = sections::<R>().into_iter().flat_map(|section| section.settings);
         let tables = settings.filter(|setting| setting.value.starts_with('{'));
         let tables = tables.map(|setting| (setting.key, setting.value)).collect();
-        KnownKeys { known: keys::<R>(), groups, tables, elsewhere }
+        let settings = sections::<R>().into_iter().flat_map(|section| section.settings);
+        let shared = settings.filter(|setting| setting.applies.scope == Scope::Cluster);
+        let of_cluster = shared.map(|setting| setting.key).collect();
+        KnownKeys { known: keys::<R>(), groups, tables, of_cluster, elsewhere }
     }
 
     /// The table that `key` sets an entry of, with its default, and the rest of the key.

@@ -25,7 +25,7 @@ pub use example::example;
 pub use groups::share::ShareConfig;
 pub use node::{HttpConfig, NodeConfig};
 pub use reading::exposed::exposed;
-pub use reading::layers::Layers;
+pub use reading::layers::{Layers, RecordedSettings};
 pub use reelyard_core::settings::{ConfigFault, ConfigFaults, EffectiveSetting, SettingOrigin};
 pub use role::RoleConfig;
 pub use values::address::{NodeAddr, NodeAddrs};

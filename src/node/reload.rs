@@ -7,7 +7,7 @@ use reelyard_access::audit::{AuditRecord, AuditRecorder};
 use reelyard_api::{Change, ChangeEvent, ConfigurationChange};
 use reelyard_core::actor_parts::ChangeSettings;
 use reelyard_core::clock::Clock;
-use reelyard_core::settings::SettingsGroup;
+use reelyard_core::settings::{Scope, SettingsGroup};
 use reelyard_shares::share_files;
 use tokio::sync::Mutex;
 
@@ -17,7 +17,8 @@ use super::cluster::ClusterLink;
 use super::live_config::{ActiveConfig, LiveConfig};
 use super::settings;
 use super::share_links::ShareLinks;
-use crate::config::{Difference, EffectiveSetting, Layers, NodeConfig};
+use crate::config::reading::cluster_part;
+use crate::config::{Difference, EffectiveSetting, Layers, NodeConfig, RecordedSettings};
 use crate::logging;
 use crate::reloading::{ReloadRefused, Reloaded, keep_the_rest, read_again};
 
@@ -26,15 +27,20 @@ pub type LoadedNodeConfig = crate::reloading::LoadedConfig<NodeConfig>;
 
 /// Reloads the configuration of a node.
 pub struct NodeReloader {
-    layers: Layers,
     live: LiveConfig,
     actors: Arc<Wiring>,
     share_links: Arc<ShareLinks>,
     cluster: Arc<ClusterLink>,
     audit: AuditRecorder,
     clock: Clock,
-    /// The running settings; locked during a reload.
-    running: Mutex<Vec<EffectiveSetting>>,
+    /// Locked during a reload.
+    running: Mutex<RunningSettings>,
+}
+
+/// The settings in force, and their sources.
+struct RunningSettings {
+    effective: Vec<EffectiveSetting>,
+    layers: Layers,
 }
 
 impl NodeReloader {
@@ -50,31 +56,88 @@ impl NodeReloader {
         ),
         (audit, clock): (AuditRecorder, Clock),
     ) -> Self {
-        let running = Mutex::new(running);
-        NodeReloader { layers, live, actors, share_links, cluster, audit, clock, running }
+        let running = Mutex::new(RunningSettings { effective: running, layers });
+        NodeReloader { live, actors, share_links, cluster, audit, clock, running }
     }
 
     /// The settings in force, each with its origin.
     pub async fn running(&self) -> Vec<EffectiveSetting> {
-        self.running.lock().await.clone()
+        self.running.lock().await.effective.clone()
+    }
+
+    /// The version of the settings on record with which the node runs. None if it runs with its own.
+    pub async fn recorded_version(&self) -> Option<u64> {
+        self.running.lock().await.layers.record.as_ref().map(|record| record.version)
+    }
+
+    /// The settings of the cluster in the configuration of this node, as the text of a record.
+    ///
+    /// # Errors
+    /// The configuration has faults now.
+    pub async fn cluster_part(&self) -> Result<String, ReloadRefused> {
+        let layers = self.running.lock().await.layers.clone();
+        let read = tokio::task::spawn_blocking(move || cluster_part::cluster_part(&layers)).await;
+        Ok(read.map_err(anyhow::Error::from)??)
+    }
+
+    /// The changes on this node if these settings were on record.
+    ///
+    /// # Errors
+    /// They have faults, or do not go with the settings of this node.
+    pub async fn would_follow(&self, settings: RecordedSettings) -> Result<Reloaded, ReloadRefused> {
+        let mut running = self.running.lock().await;
+        let layers = Layers { record: Some(settings.into()), ..running.layers.clone() };
+        let mut changes = self.apply(&mut running, layers, true).await?;
+        // The file may have changed too.
+        let is_shared = |difference: &Difference| {
+            let setting = running.effective.iter().find(|one| one.key == difference.key);
+            setting.is_some_and(|setting| setting.applies.scope == Scope::Cluster)
+        };
+        changes.applied.retain(is_shared);
+        changes.needs_restart.retain(is_shared);
+        Ok(changes)
+    }
+
+    /// Applies settings on record. If they are refused, the former ones stay in force.
+    ///
+    /// # Errors
+    /// They do not go with the settings of this node.
+    pub async fn follow(&self, settings: RecordedSettings) -> Result<Reloaded, ReloadRefused> {
+        let mut running = self.running.lock().await;
+        let layers = Layers { record: Some(settings.into()), ..running.layers.clone() };
+        self.apply(&mut running, layers, false).await
     }
 
     /// Reloads the configuration and applies it; an invalid one is refused as a whole. A `dry` run
     /// only returns the changes.
     pub async fn reload(&self, dry: bool) -> Result<Reloaded, ReloadRefused> {
         let mut running = self.running.lock().await;
-        let LoadedNodeConfig { config, effective, .. } = read_again(self.layers.clone()).await?;
+        let layers = running.layers.clone();
+        self.apply(&mut running, layers, dry).await
+    }
+
+    async fn apply(
+        &self,
+        running: &mut RunningSettings,
+        layers: Layers,
+        dry: bool,
+    ) -> Result<Reloaded, ReloadRefused> {
+        let LoadedNodeConfig { config, effective, layers } = read_again(layers).await?;
         let before = self.live.now();
-        let reloaded = Reloaded::between(
-            (&before.config, running.as_slice()),
+        let mut reloaded = Reloaded::between(
+            (&before.config, running.effective.as_slice()),
             (&config, effective.as_slice()),
         );
+        let compared = compared(layers.clone(), effective.clone()).await?;
+        reloaded.not_as_recorded = compared.not_as_recorded;
         if !dry {
             let mut config = config;
             config.keep_until_restart(&before.config);
             let listener = self.share_links.prepare(&config).await.map_err(anyhow::Error::from)?;
-            let shared = self.cluster.apply_config(&config, &effective).await;
+            let shared = self.cluster.apply_config(&config, &compared.wished).await;
             shared.map_err(anyhow::Error::from)?;
+            let differing = reloaded.not_as_recorded.iter();
+            self.cluster.set_not_as_recorded(differing.map(|one| one.key.clone()).collect());
             let after = self.live.set(config).map_err(anyhow::Error::from)?;
             // Before the owner of shares gets new roots, because it must find them open.
             self.share_links.apply_config(&after.config, listener).await;
@@ -84,7 +147,8 @@ impl NodeReloader {
                 self.audit.change_settings(limits);
             }
             logging::change_level(&after.config.log.level);
-            keep_the_rest(&mut running, effective);
+            keep_the_rest(&mut running.effective, effective);
+            running.layers = layers;
             self.actors.publish_reload(&reloaded);
             let files = AdminTokenFiles::new(&after.config.data_dir);
             admin_token::recover_on_request(&self.actors, &files, &self.audit).await;
@@ -104,6 +168,27 @@ impl NodeReloader {
             Err(refused) => refused.log(),
         }
     }
+}
+
+/// The own settings of a node beside those on record.
+struct ComparedSettings {
+    /// Settings of the cluster that the node sets to other values.
+    not_as_recorded: Vec<Difference>,
+    /// The settings that the node asks for.
+    wished: Vec<EffectiveSetting>,
+}
+
+/// Compares the layers with the record, off the threads of actors.
+async fn compared(
+    layers: Layers,
+    in_force: Vec<EffectiveSetting>,
+) -> Result<ComparedSettings, ReloadRefused> {
+    let comparing = tokio::task::spawn_blocking(move || ComparedSettings {
+        // A fault in a part of the file that has no effect refuses no reload.
+        not_as_recorded: cluster_part::not_as_recorded(&layers).unwrap_or_default(),
+        wished: cluster_part::wished(&layers, &in_force),
+    });
+    Ok(comparing.await.map_err(anyhow::Error::from)?)
 }
 
 impl Wiring {

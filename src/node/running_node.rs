@@ -13,20 +13,24 @@ use reelyard_journal::{HandOverError, Journal};
 use reelyard_protocol::signed_call::SignedCallVerifier;
 use reelyard_replication::Leadership;
 use reelyard_yard::task_manager::CheckTasksNow;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use super::actors::{Wiring, host_membership};
 use super::admin_token::{self, AdminTokenFiles};
-use super::cluster::{ClusterLink, JoinParts, keep_record, own_record, own_url};
+use super::cluster::{
+    ClusterLink, JoinParts, RecordKeeper, SettingsFollower, keep_record, own_record, own_url,
+    read_settings_cache,
+};
 use super::live_config::LiveConfig;
 use super::node_clocks::NodeClocks;
 use super::node_error::NodeError;
 use super::reload::{LoadedNodeConfig, NodeReloader};
 use super::share_links::{self, ShareLinks};
 use super::{identity, name_sweep, settings};
-use crate::config::NodeConfig;
+use crate::config::reading::cluster_part;
+use crate::config::{Layers, NodeConfig};
 use crate::http::access::{LoginGuard, WorkerRefusals};
 use crate::http::computing::{SharedAnswer, WorkLimit};
 use crate::http::node as http;
@@ -60,6 +64,8 @@ pub struct RunningNode {
     sweeping: JoinHandle<()>,
     /// The task that keeps the record of this node correct.
     recording: JoinHandle<()>,
+    /// The task that follows the settings on record.
+    following: JoinHandle<()>,
     /// The task that creates the token of the first administrator.
     ensuring: JoinHandle<()>,
 }
@@ -71,7 +77,7 @@ impl RunningNode {
         configured: LoadedNodeConfig,
         clock: Clock,
     ) -> Result<RunningNode, NodeError> {
-        let LoadedNodeConfig { config, effective, layers } = configured;
+        let LoadedNodeConfig { config, effective, layers } = with_recorded_settings(configured)?;
         let listener = std::net::TcpListener::bind(config.listen)
             .map_err(|error| NodeError::Listen(config.listen, error))?;
         let listen =
@@ -81,11 +87,19 @@ impl RunningNode {
         private_dir::narrow(&config.data_dir, &settings::OWN_FILES);
         let live = LiveConfig::new(config.clone())?;
         let roots = share_links::open_roots(&config);
-        let pieces =
-            [PieceId::Tasks, PieceId::Removals, PieceId::Shares, PieceId::Boxes, PieceId::Access];
+        let pieces = [
+            PieceId::Tasks,
+            PieceId::Removals,
+            PieceId::Shares,
+            PieceId::Boxes,
+            PieceId::Access,
+            PieceId::Settings,
+        ];
         let identity = identity::identify(&config)?;
         let (cluster, forwarded) =
-            ClusterLink::start(identity, &config, &effective, &clock).await?;
+            ClusterLink::start(identity, &config, &cluster_part::wished(&layers, &effective), &clock)
+                .await?;
+        cluster.set_not_as_recorded(cluster_part::keys_not_as_recorded(&layers));
         let transport = Arc::new(cluster.transport().clone());
         let clocks = NodeClocks::new(clock.clone());
         let options = settings::journal(&config, identity, &clocks);
@@ -111,11 +125,20 @@ impl RunningNode {
         let reloader = Arc::new(reloader);
         let token_files = AdminTokenFiles::new(&config.data_dir);
         let url = own_url(&config, listen);
+        let joined = Arc::new(Notify::new());
         cluster.admit_by(JoinParts {
             actors: Arc::clone(&actors),
             audit: audit.clone(),
             clock: clock.clone(),
+            joined: Arc::clone(&joined),
         });
+        let keeper = RecordKeeper {
+            actors: Arc::clone(&actors),
+            reloader: Arc::clone(&reloader),
+            cluster: Arc::clone(&cluster),
+        };
+        let follower = SettingsFollower::new(keeper, joined, config.data_dir.clone());
+        let following = tokio::spawn(follower.run());
         let wanted = watch::Sender::new(own_record(identity, &config, &url));
         let recording = tokio::spawn(keep_record(journal.clone(), wanted.subscribe()));
         cluster.record_by(wanted, listen);
@@ -170,6 +193,7 @@ impl RunningNode {
             stopping,
             sweeping,
             recording,
+            following,
             ensuring,
         })
     }
@@ -192,6 +216,7 @@ impl RunningNode {
         self.sweeping.abort();
         self.ensuring.abort();
         self.recording.abort();
+        self.following.abort();
         self.share_links.stop(hurry).await;
         self.server.stop(true).await;
         // Each has one request of another node.
@@ -219,6 +244,15 @@ impl RunningNode {
             Err(error) => tracing::warn!(%error, "this node stops as the leader"),
         }
     }
+}
+
+/// The configuration with the settings on record that this node had when it stopped.
+fn with_recorded_settings(configured: LoadedNodeConfig) -> Result<LoadedNodeConfig, NodeError> {
+    let Some(recorded) = read_settings_cache(&configured.config.data_dir)? else {
+        return Ok(configured);
+    };
+    let layers = Layers { record: Some(recorded.into()), ..configured.layers };
+    Ok(LoadedNodeConfig::read(layers)?)
 }
 
 /// The row about the start of a node.

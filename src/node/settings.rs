@@ -19,6 +19,7 @@ use reelyard_yard::heartbeat::{HeartbeatSettings, MOST_PROBES};
 use reelyard_yard::remover::RemoverSettings;
 use reelyard_yard::task_manager::{HostSetting, TaskSettings};
 
+use super::cluster::SETTINGS_CACHE;
 use super::node_clocks::NodeClocks;
 use crate::config::NodeConfig;
 
@@ -45,8 +46,15 @@ const DOWNLOADS: &str = "downloads";
 const AUDIT: &str = "audit";
 
 /// How the names of the node's own files in its data directory begin.
-pub const OWN_FILES: [&str; 6] =
-    ["journal", SHARE_CLOCK, DEMAND_CHECKPOINT, "admin.token", AUDIT, DOWNLOADS];
+pub const OWN_FILES: [&str; 7] = [
+    "journal",
+    SHARE_CLOCK,
+    DEMAND_CHECKPOINT,
+    "admin.token",
+    AUDIT,
+    DOWNLOADS,
+    SETTINGS_CACHE,
+];
 
 /// Settings of the Catalog.
 pub fn catalog(config: &NodeConfig) -> CatalogSettings {

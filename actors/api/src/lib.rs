@@ -40,7 +40,10 @@ pub use change::{
     TaskChange,
 };
 pub use cluster::{ClusterView, LeadTransfer, MemberInfo, MemberRank, SnapshotProgressView};
-pub use config::{ReloadView, SettingChange};
+pub use config::{
+    RecordedSetting, ReloadView, SettingChange, SettingsRecorded, SettingsVersionInfo,
+    SettingsVersionView, WantedSettings,
+};
 pub use instant::{BadInstant, BadTtl, Rfc3339, Ttl};
 pub use overview::{
     DiskTotals, EndingLink, HostFigures, LinkFigures, OverviewView, PlacementFigures, PoolFigures,

@@ -23,6 +23,8 @@ pub enum PieceId {
     Boxes = 4,
     /// Owned by the AccessActor.
     Access = 5,
+    /// Owned by the ClusterSettingsActor.
+    Settings = 6,
     /// A counter and a list of texts, for tests of the journal itself.
     Probe = 255,
 }
@@ -48,6 +50,7 @@ impl TryFrom<u8> for PieceId {
             3 => Ok(PieceId::Shares),
             4 => Ok(PieceId::Boxes),
             5 => Ok(PieceId::Access),
+            6 => Ok(PieceId::Settings),
             255 => Ok(PieceId::Probe),
             other => Err(UnknownPiece(other)),
         }

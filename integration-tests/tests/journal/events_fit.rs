@@ -23,6 +23,9 @@ use reelyard_protocol::boxes::{
 };
 use reelyard_protocol::worker::{Blame, ContentHash, TaskId};
 use reelyard_replication::{Piece, ReplicaHandle};
+use reelyard_settings::cluster_settings::{
+    self, LONGEST_REASON_OF_CHANGE, LONGEST_TEXT as LONGEST_TEXT_ON_RECORD, RecordSettings, SettingsBook,
+};
 use reelyard_shares::share_expiry::{
     self, ClientKey, Deadline, LONGEST_NOTE, LONGEST_OWNER, LONGEST_PATH, MoveEnd, NewMove,
     NewShare, PasswordHash, RootName, ShareChanges, ShareEvent, ShareId, ShareKind, ShareLocation,
@@ -326,6 +329,20 @@ fn events_of_boxes_fit() {
     ];
     has_every_variant::<SharedTable>(&events, &[]);
     fits::<SharedTable>(&events);
+}
+
+#[test]
+fn events_of_settings_on_record_fit() {
+    let asked = RecordSettings {
+        text: text(LONGEST_TEXT_ON_RECORD),
+        follows: 0,
+        by: text(80),
+        why: text(LONGEST_REASON_OF_CHANGE),
+        request: RequestId(1),
+    };
+    let events = cluster_settings::record(&SettingsBook::default(), &asked).unwrap();
+    has_every_variant::<SettingsBook>(&events, &[]);
+    fits::<SettingsBook>(&events);
 }
 
 #[test]

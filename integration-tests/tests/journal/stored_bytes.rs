@@ -1,4 +1,4 @@
-//! The stored bytes of the five owners, kept in `stored_bytes.txt`. A program that writes other bytes, or
+//! The stored bytes of all owners, kept in `stored_bytes.txt`. A program that writes other bytes, or
 //! cannot read the kept ones, would lose the stores of running nodes.
 //!
 //! Each line is `<owner> <kind> <name> <hex>`. The kind is one of these:
@@ -16,13 +16,14 @@ use reelyard_access::access::AccessTable;
 use reelyard_boxes::box_lease::SharedTable;
 use reelyard_core::event::{Commit, EncodedEvent, PieceId, RequestId};
 use reelyard_replication::{Ownership, Piece, batch};
+use reelyard_settings::cluster_settings::SettingsBook;
 use reelyard_shares::share_expiry::ShareTable;
 use reelyard_yard::remover::RemovalBook;
 use reelyard_yard::task_manager::TaskBook;
 
 use crate::sample_events::{
     EPOCH, START, access_samples, box_samples, commit, encoded, has_every_variant, removal_samples,
-    share_samples, task_samples,
+    settings_samples, share_samples, task_samples,
 };
 
 const KEPT: &str = include_str!("stored_bytes.txt");
@@ -130,6 +131,7 @@ fn stored_bytes_of_every_event_stay() {
     check_events::<ShareTable>("shares", &share_samples());
     check_events::<SharedTable>("boxes", &box_samples());
     check_events::<AccessTable>("access", &access_samples());
+    check_events::<SettingsBook>("settings", &settings_samples());
 }
 
 /// A commit for each owner. Their bodies are no events: an entry does not depend on the versions of events.
@@ -256,6 +258,11 @@ fn stored_bytes_of_snapshots_stay() {
     check_rows::<ShareTable>("shares", &share_samples(), &["created-twice"]);
     check_rows::<SharedTable>("boxes", &box_samples(), &["renewed-with-wrong-token"]);
     check_rows::<AccessTable>("access", &access_samples(), &["session-with-old-generation-begun"]);
+    check_rows::<SettingsBook>(
+        "settings",
+        &settings_samples(),
+        &["recorded-with-too-few-parts"],
+    );
 }
 
 /// Fails unless an unknown version or variant is refused with an advice, and a version with its number.
@@ -294,6 +301,7 @@ fn stored_bytes_of_an_unknown_version_are_refused_with_an_advice() {
     check_refusals::<ShareTable>("shares", &share_samples());
     check_refusals::<SharedTable>("boxes", &box_samples());
     check_refusals::<AccessTable>("access", &access_samples());
+    check_refusals::<SettingsBook>("settings", &settings_samples());
 }
 
 /// Rows of version 1 of the tasks were written on 21 November 2026 only, before the first kept store.
@@ -305,7 +313,7 @@ fn stored_rows_of_the_first_version_of_tasks_are_refused_in_words() {
 
 #[test]
 fn stored_bytes_have_no_line_of_an_unknown_owner_or_kind() {
-    let owners = ["tasks", "removals", "shares", "boxes", "access", "journal"];
+    let owners = ["tasks", "removals", "shares", "boxes", "access", "settings", "journal"];
     let all: Vec<StoredLine> = owners.iter().flat_map(|owner| kept(owner)).collect();
     assert_eq!(all.len(), KEPT.lines().count(), "a line has an unknown owner");
     let known =

@@ -19,3 +19,4 @@ mod links_without_leader;
 mod plain_words;
 mod private_files;
 mod promised_reads;
+mod recorded_settings;

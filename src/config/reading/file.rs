@@ -32,9 +32,37 @@ pub fn read(path: &Path, keys: &KnownKeys, gathered: &mut Gathered) -> Result<()
     let text = String::from_utf8(bytes)
         .map_err(|error| unreadable(format!("is not UTF-8: {}", error.utf8_error())))?;
 
-    let (table, errors) = DeTable::parse_recoverable(&text);
+    read_text(&text, TextSource::File(shown), keys, gathered)
+}
+
+/// Reads settings of the cluster that are on record into `gathered`, as those of `version`.
+pub fn read_record(
+    text: &str,
+    version: u64,
+    keys: &KnownKeys,
+    gathered: &mut Gathered,
+) -> Result<(), ConfigFaults> {
+    read_text(text, TextSource::Record(version), keys, gathered)
+}
+
+/// Reads the text of a configuration file that a caller sent.
+pub fn read_given(
+    text: &str,
+    keys: &KnownKeys,
+    gathered: &mut Gathered,
+) -> Result<(), ConfigFaults> {
+    read_text(text, TextSource::Given, keys, gathered)
+}
+
+fn read_text(
+    text: &str,
+    source: TextSource,
+    keys: &KnownKeys,
+    gathered: &mut Gathered,
+) -> Result<(), ConfigFaults> {
+    let (table, errors) = DeTable::parse_recoverable(text);
     let line_ends = text.match_indices('\n').map(|(end, _)| end).collect();
-    let mut file = ConfigFileReader { path: shown, line_ends, keys, gathered, unknown: 0 };
+    let mut file = ConfigFileReader { source, line_ends, keys, gathered, unknown: 0 };
     if !errors.is_empty() {
         return Err(file.malformed(&errors));
     }
@@ -42,8 +70,18 @@ pub fn read(path: &Path, keys: &KnownKeys, gathered: &mut Gathered) -> Result<()
     Ok(())
 }
 
+/// The place of a text with settings.
+enum TextSource {
+    /// The configuration file at this path.
+    File(Arc<Path>),
+    /// The settings on record, in this version.
+    Record(u64),
+    /// A request.
+    Given,
+}
+
 struct ConfigFileReader<'a> {
-    path: Arc<Path>,
+    source: TextSource,
     /// Ends of all lines but the last, for fast lookups: a list of thousands of hosts needs a line
     /// number for each.
     line_ends: Vec<usize>,
@@ -56,7 +94,11 @@ struct ConfigFileReader<'a> {
 impl ConfigFileReader<'_> {
     fn origin(&self, offset: usize) -> SettingOrigin {
         let line = 1 + self.line_ends.partition_point(|end| *end < offset);
-        SettingOrigin::File { path: self.path.clone(), line }
+        match &self.source {
+            TextSource::File(path) => SettingOrigin::File { path: path.clone(), line },
+            TextSource::Record(version) => SettingOrigin::Record { version: *version, line },
+            TextSource::Given => SettingOrigin::Given { line },
+        }
     }
 
     fn malformed(&self, errors: &[toml::de::Error]) -> ConfigFaults {

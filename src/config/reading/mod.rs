@@ -1,5 +1,6 @@
 //! Files, environment and arguments, and what can be wrong with them.
 
+pub mod cluster_part;
 pub(crate) mod exposed;
 pub(crate) mod file;
 pub(crate) mod inputs;

@@ -3,12 +3,12 @@
 
 use actix_web::http::Method;
 use reelyard_access::rights::AccessScope::{
-    AccessRead, AccessWrite, AuditRead, BoxesRead, BoxesWrite, ClusterWrite, ConfigWrite,
+    AccessRead, AccessWrite, AuditRead, BoxesRead, BoxesWrite, ClusterWrite, ConfigRead, ConfigWrite,
     SharesRead, SharesWrite, YardRead, YardWrite,
 };
 
 use super::api_call::{API, ApiCall};
-use super::node_calls::{config, document, events, overview, status};
+use super::node_calls::{config, config_versions, document, events, overview, status};
 use crate::http::access::CallRights::{Known, LeaseInPath, LeaseOfPool, Open, OwnWorker, Scope};
 use crate::http::api::access_calls::{sessions, tokens, users, whoami};
 use crate::http::api::audit_calls::{audit, audit_events, audit_export};
@@ -170,6 +170,12 @@ fn of_the_node() -> Vec<ApiCall> {
         ApiCall::of::<plan::__path_show, _, _>(Scope(YardRead), plan::show),
         ApiCall::of::<plan::__path_list_back_offs, _, _>(Scope(YardRead), plan::list_back_offs),
         ApiCall::of::<config::__path_reload, _, _>(Scope(ConfigWrite), config::reload),
+        ApiCall::of::<config_versions::__path_list, _, _>(Scope(ConfigRead), config_versions::list),
+        ApiCall::of::<config_versions::__path_record, _, _>(
+            Scope(ConfigWrite),
+            config_versions::record,
+        ),
+        ApiCall::of::<config_versions::__path_show, _, _>(Scope(ConfigRead), config_versions::show),
         ApiCall::of::<events::__path_follow, _, _>(Scope(YardRead), events::follow).held(),
         ApiCall::of::<overview::__path_show, _, _>(Scope(YardRead), overview::show),
         ApiCall::of::<status::__path_show, _, _>(Scope(YardRead), status::show),

@@ -7,4 +7,5 @@ mod reason;
 mod recording;
 
 pub use details::AuditDetails;
+pub use reason::of_request as reason_of;
 pub use recording::record;

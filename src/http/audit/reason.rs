@@ -1,11 +1,17 @@
 //! The reason that a caller gives for a change.
 
+use actix_web::HttpRequest;
 use actix_web::http::header::{HeaderMap, HeaderName};
 use percent_encoding::percent_decode;
 use reelyard_access::audit::{LARGEST_REASON, REASON_HEADER};
 use reelyard_core::display_text;
 
 const HEADER: HeaderName = HeaderName::from_static(REASON_HEADER);
+
+/// The reason of a request. It may be shown to all users.
+pub fn of_request(request: &HttpRequest) -> Option<String> {
+    read(request.headers())
+}
 
 /// The reason in these headers, at most [`LARGEST_REASON`] characters of it.
 pub(super) fn read(headers: &HeaderMap) -> Option<String> {

@@ -35,6 +35,7 @@ use reelyard_core::supervision::{Supervised, Supervision, SupervisionStatus};
 use reelyard_core::token::WorkerKeys;
 use reelyard_journal::Journal;
 use reelyard_replication::Owner;
+use reelyard_settings::cluster_settings::{ClusterSettingsActor, ClusterSettingsView};
 use reelyard_shares::share_expiry::{ShareExpiry, ShareViewHandle};
 use reelyard_shares::share_files::{ShareFiles, ShareFilesView, SharedDirs};
 use reelyard_shares::webhook;
@@ -90,6 +91,10 @@ pub struct Wiring {
     pub access: Supervised<AccessActor>,
     /// Read view of users, tokens and sessions, which authenticates callers.
     pub access_views: ViewHandle<AccessView>,
+    /// Owns the settings that the cluster has on record.
+    pub settings: Supervised<ClusterSettingsActor>,
+    /// Read view of the settings on record.
+    pub settings_views: ViewHandle<ClusterSettingsView>,
     /// The BoxLeaseActor and its parts.
     pub boxes: BoxServices,
     /// Probes the hosts.
@@ -207,6 +212,8 @@ impl Wiring {
             shared,
         );
         let access = parts.start_access(journal, &access_views);
+        let settings_views = ViewHandle::default();
+        let settings = parts.start_cluster_settings(journal, &settings_views);
         let boxes = BoxServices::start(
             &parts.live,
             &parts.clocks.leases,
@@ -232,6 +239,8 @@ impl Wiring {
             share_files_views,
             access,
             access_views,
+            settings,
+            settings_views,
             boxes,
             heartbeat,
             heartbeat_view,
@@ -258,6 +267,7 @@ impl Wiring {
         self.share_expiry.stop().await;
         self.boxes.stop().await;
         self.access.stop().await;
+        self.settings.stop().await;
         self.heartbeat.stop().await;
         // On a timeout the rows since the last checkpoint are read again at the next start.
         let _ = timeout(LONGEST_SAVE, self.catalog.ask(catalog::SaveDemand)).await;
@@ -277,6 +287,7 @@ impl Wiring {
             self.share_expiry.status(),
             self.share_files.status(),
             self.access.status(),
+            self.settings.status(),
             self.boxes.actor.status(),
             self.boxes.link.status(),
         ];
@@ -476,6 +487,17 @@ impl ActorParts {
         Supervised::start(Supervision::of("access"), move || {
             let settings = settings::access(&live.now().config);
             AccessActor::new(settings, clock.clone(), journal.clone(), view_handle.clone())
+        })
+    }
+
+    fn start_cluster_settings(
+        &self,
+        journal: &Journal,
+        views: &ViewHandle<ClusterSettingsView>,
+    ) -> Supervised<ClusterSettingsActor> {
+        let (clock, journal, view_handle) = (self.clock.clone(), journal.clone(), views.clone());
+        Supervised::start(Supervision::of("cluster_settings"), move || {
+            ClusterSettingsActor::new(clock.clone(), journal.clone(), view_handle.clone())
         })
     }
 

@@ -1,7 +1,7 @@
 //! The network of this node to the others: it starts before the journal, and follows reloads.
 
 use std::net::SocketAddr;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex as StdMutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use reelyard_cluster::{
@@ -47,6 +47,8 @@ pub struct ClusterLink {
     patience: Duration,
     /// Where a reload changes the record of this node.
     recording: OnceLock<(watch::Sender<MemberRecord>, SocketAddr)>,
+    /// Settings of the cluster that the file of this node sets to other values than those on record.
+    not_as_recorded: StdMutex<Vec<String>>,
     /// None while `cluster.listen` is not set.
     listening: Mutex<Option<ActiveListener>>,
 }
@@ -83,6 +85,7 @@ impl ClusterLink {
             local,
             journal,
             recording: OnceLock::new(),
+            not_as_recorded: StdMutex::default(),
             listening: Mutex::default(),
         });
         link.listen(&config.cluster).await?;
@@ -155,6 +158,17 @@ impl ClusterLink {
             wanted.send_replace(own_record(self.member.identity(), config, &own_url(config, *api)));
         }
         Ok(())
+    }
+
+    /// Warns of these settings of the cluster from now on. The file of this node sets them to other values than those
+    /// on record.
+    pub fn set_not_as_recorded(&self, keys: Vec<String>) {
+        *self.not_as_recorded.lock().unwrap_or_else(PoisonError::into_inner) = keys;
+    }
+
+    /// The settings of [`ClusterLink::set_not_as_recorded`].
+    pub(super) fn not_as_recorded(&self) -> Vec<String> {
+        self.not_as_recorded.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Takes no more calls and requests of other nodes.

@@ -77,9 +77,17 @@ impl ClusterLink {
         let is_member = |peer: &PeerView| members.iter().any(|member| member.number == peer.number);
         for peer in self.peers().iter().filter(|peer| is_member(peer) && self.differs(peer)) {
             warnings.push(format!(
-                "the settings of the cluster in the file of node {} differ from those here: make both files equal, \
-                 and reload",
+                "the settings of the cluster in the file of node {} differ from those here: look at \"reelyard cluster \
+                 status\" there",
                 peer.number
+            ));
+        }
+        let keys = self.not_as_recorded();
+        if !keys.is_empty() {
+            warnings.push(format!(
+                "the file of this node sets {} to other values than those on record, without effect: run \
+                 \"reelyard config apply FILE\" to change them, or remove them from the file and reload",
+                keys.join(", ")
             ));
         }
         let clocks = self.journal().map(Journal::wrong_clocks).unwrap_or_default();

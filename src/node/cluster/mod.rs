@@ -7,7 +7,11 @@ mod journal_member;
 mod leader_contact;
 mod node_service;
 mod own_record;
+mod recorded_settings;
+mod settings_cache;
 
 pub use cluster_link::{ClusterLink, ClusterLinkError};
 pub use node_service::{ForwardedStream, JoinParts};
 pub use own_record::{keep as keep_record, own_record, own_url};
+pub use recorded_settings::{RecordKeeper, SettingsFollower};
+pub use settings_cache::{BadSettingsCache, SETTINGS_CACHE, read as read_settings_cache};

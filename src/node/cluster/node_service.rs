@@ -11,7 +11,7 @@ use reelyard_core::clock::Clock;
 use reelyard_journal::{Journal, MemberChangeError};
 use reelyard_protocol::cluster::{JoinAnswer, JoinOutcome, JoinRequest, JoinedMember};
 use reelyard_replication::{CallKind, Member, MemberRecord, NodeIdentity};
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc};
 
 use super::invitation;
 use super::journal_member::OpenedJournal;
@@ -33,6 +33,8 @@ pub struct JoinParts {
     pub audit: AuditRecorder,
     /// Decides whether an invitation has expired.
     pub clock: Clock,
+    /// Wakes whoever puts the settings of the cluster on record.
+    pub joined: Arc<Notify>,
 }
 
 /// The work behind the listener for other nodes.
@@ -85,6 +87,7 @@ impl NodeService {
         };
         match journal.admit(record).await {
             Ok(number) => {
+                parts.joined.notify_one();
                 if is_new {
                     tracing::info!(%from, number, store = %request.store, "a node was admitted to the cluster");
                     let about = serde_json::json!({ "node": number, "store": request.store });

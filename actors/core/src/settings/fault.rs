@@ -21,6 +21,18 @@ pub enum SettingOrigin {
         /// Name of the variable.
         variable: String,
     },
+    /// A line of the settings that the cluster has on record.
+    Record {
+        /// Number of the version.
+        version: u64,
+        /// Line number, from 1.
+        line: usize,
+    },
+    /// A line of a text that a caller sent.
+    Given {
+        /// Line number, from 1.
+        line: usize,
+    },
     /// A `--set` argument. Its value is not stored, because it may be a secret.
     Argument {
         /// Key that the argument sets.
@@ -35,7 +47,8 @@ impl SettingOrigin {
             SettingOrigin::File { line, .. } => (0, *line),
             SettingOrigin::Environment { .. } => (1, 0),
             SettingOrigin::Argument { .. } => (2, 0),
-            SettingOrigin::Default => (3, 0),
+            SettingOrigin::Record { line, .. } | SettingOrigin::Given { line } => (3, *line),
+            SettingOrigin::Default => (4, 0),
         }
     }
 }
@@ -47,6 +60,8 @@ impl fmt::Display for SettingOrigin {
             SettingOrigin::File { path, line: 0 } => write!(f, "{}", path.display()),
             SettingOrigin::File { path, line } => write!(f, "{}:{line}", path.display()),
             SettingOrigin::Environment { variable } => f.write_str(variable),
+            SettingOrigin::Record { version, .. } => write!(f, "version {version} on record"),
+            SettingOrigin::Given { line } => write!(f, "line {line}"),
             SettingOrigin::Argument { key } => write!(f, "--set {key}"),
         }
     }

@@ -1,8 +1,9 @@
-//! Short sample events of the five owners, and how a test finds the variants without a sample.
+//! Short sample events of all owners, and how a test finds the variants without a sample.
 
 mod access;
 mod boxes;
 mod removals;
+mod settings;
 mod shares;
 mod tasks;
 
@@ -16,6 +17,7 @@ use reelyard_core::host::HostAddr;
 use reelyard_core::names::FileName;
 use reelyard_replication::{Ownership, Piece, RequestContext};
 pub use removals::removal_samples;
+pub use settings::settings_samples;
 pub use shares::share_samples;
 pub use tasks::task_samples;
 

@@ -13,7 +13,7 @@ const OTHER: &str = "No event depends on it.";
 
 /// The marked constants. A value never changes: a new event carries the other value, and `apply` keeps this
 /// one for the events of earlier versions.
-const KEPT: [&str; 27] = [
+const KEPT: [&str; 31] = [
     "DOWNLOAD_REMEMBERED_FOR = Duration::from_secs(60)",
     "LARGEST_POOL = 65_536",
     "LONGEST_ACCESS_NAME = 64",
@@ -28,7 +28,10 @@ const KEPT: [&str; 27] = [
     "LONGEST_PASSWORD_HASH = 512",
     "LONGEST_PATH = 4096",
     "LONGEST_REASON = 500",
+    "LONGEST_REASON_OF_CHANGE = 1_000",
     "LONGEST_ROOT = 64",
+    "LONGEST_TEXT = 1_000_000",
+    "MOST_KEPT_BYTES = 4_000_000",
     "MOST_LABELS = 32",
     "MOST_LOGIN_LINKS = 100",
     "MOST_MOVES = 32",
@@ -40,6 +43,7 @@ const KEPT: [&str; 27] = [
     "MOST_TAKERS = 10_000",
     "MOST_TOKENS = 10_000",
     "MOST_USERS = 10_000",
+    "MOST_VERSIONS = 100",
     "REMEMBERED_FOR = Duration::from_secs(15 * 60)",
 ];
 

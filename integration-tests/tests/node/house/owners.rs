@@ -27,7 +27,7 @@ fn is_refused(owner: &str, room: &str, other: &str, other_room: &str) -> bool {
 fn others_use_only_messages_and_views_of_an_owner() -> Result<()> {
     let mut refused = Vec::new();
     let mut seen = 0;
-    for name in ["yard", "shares", "boxes", "access"] {
+    for name in ["yard", "shares", "boxes", "access", "settings"] {
         let tree = ModuleTree::read(&root().join("actors").join(name).join("src/lib.rs"))?;
         for (id, module) in tree.modules.iter().enumerate() {
             let Some((owner, room)) = room_of(&module.file) else { continue };

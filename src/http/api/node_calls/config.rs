@@ -48,16 +48,18 @@ pub async fn reload(
             audit.after(reloaded.summary());
         }
     }
-    let Reloaded { applied, needs_restart } = reloaded;
+    let Reloaded { applied, needs_restart, not_as_recorded } = reloaded;
     let changes = |all: Vec<Difference>| all.into_iter().map(setting_change).collect();
     Ok(web::Json(ReloadView {
         dry_run,
         applied: changes(applied),
         needs_restart: changes(needs_restart),
+        not_as_recorded: changes(not_as_recorded),
     }))
 }
 
-fn setting_change(Difference { key, values }: Difference) -> SettingChange {
+/// A difference, as the API shows it.
+pub fn setting_change(Difference { key, values }: Difference) -> SettingChange {
     match values {
         Values::Plain { from, to } => SettingChange { key, from, to, secret: false },
         Values::Secret => SettingChange { key, from: None, to: None, secret: true },

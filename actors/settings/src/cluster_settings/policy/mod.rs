@@ -1,0 +1,3 @@
+//! Decisions. Pure.
+
+pub(in crate::cluster_settings) mod record;

@@ -1,0 +1,125 @@
+//! The settings that a cluster has on record: they decide on every node, and no file or change of the leader
+//! changes them.
+
+use anyhow::{Context, Result, ensure};
+use reelyard_integration_tests::rigs::node_cluster::NodeCluster;
+use serde_json::Value;
+
+/// The numbers of the versions that a node knows, newest first.
+fn versions(cluster: &NodeCluster, index: usize) -> Option<Vec<u64>> {
+    let answer = cluster.request(index, "GET", "/api/v1/config/versions", "")?;
+    let page: Value = serde_json::from_str(&answer.body).ok()?;
+    page["items"].as_array()?.iter().map(|item| item["version"].as_u64()).collect()
+}
+
+/// The hosts of a node.
+fn hosts(cluster: &NodeCluster, index: usize) -> Option<Vec<String>> {
+    let answer = cluster.request(index, "GET", "/api/v1/hosts", "")?;
+    let page: Value = serde_json::from_str(&answer.body).ok()?;
+    let hosts = page["items"].as_array()?.iter();
+    hosts.map(|host| Some(host["host"].as_str()?.to_owned())).collect()
+}
+
+/// The value of a setting that a node runs with, by the difference to another one.
+fn timeout_in_force(cluster: &NodeCluster, index: usize) -> Option<String> {
+    let body = serde_json::json!({ "text": "task.timeout = \"17m\"\n", "dry_run": true }).to_string();
+    let answer = cluster.request(index, "POST", "/api/v1/config/versions", &body)?;
+    let answer: Value = serde_json::from_str(&answer.body).ok()?;
+    let mut changes = answer["applied"].as_array()?.iter();
+    let change = changes.find(|change| change["key"] == "task.timeout")?;
+    Some(change["from"].as_str()?.to_owned())
+}
+
+fn succeeds(cluster: &NodeCluster, index: usize, arguments: &[&str]) -> Result<String> {
+    let ran = cluster.call(index, arguments);
+    ensure!(ran.code == Some(0), "{arguments:?}: {}", ran.err);
+    Ok(ran.out)
+}
+
+#[test]
+fn settings_are_changed_for_all_nodes_and_outlive_the_leader() -> Result<()> {
+    let mut cluster = NodeCluster::new()?;
+    cluster.add(true)?;
+    let alone = cluster.prepare(0, &["init"]);
+    ensure!(alone.code == Some(0), "{}", alone.err);
+    cluster.start(0)?;
+    let file = cluster.path().join("wanted.toml");
+    let wanted = "log.level = \"debug\"\n[hosts]\ndestinations = [\"127.0.0.1:9\"]\n[task]\ntimeout = \"41m\"\n";
+    std::fs::write(&file, wanted)?;
+    let file = file.display().to_string();
+    let refused = cluster.call(0, &["config", "apply", &file]);
+    ensure!(refused.code == Some(1) && refused.err.contains("runs alone"), "{}", refused.err);
+
+    for _ in 1..3 {
+        let index = cluster.add(true)?;
+        cluster.join(index)?;
+    }
+    let all_vote = |view: &Value| {
+        let is_voter = |member: &Value| member["rank"] != "learner";
+        let members = view["members"].as_array()?;
+        (members.len() == 3 && members.iter().all(is_voter)).then_some(())
+    };
+    cluster.wait(0, "all three vote", all_vote)?;
+    for index in 0..3 {
+        cluster.wait(index, "the settings of the first node are on record", |_| {
+            (versions(&cluster, index)? == [1]).then_some(())
+        })?;
+    }
+
+    // A dry run records nothing. The change goes through a node that follows.
+    let dry = succeeds(&cluster, 1, &["config", "apply", &file, "--dry-run"])?;
+    ensure!(dry.contains("task.timeout: \"30m\" -> \"41m\""), "{dry}");
+    ensure!(dry.contains("log.level") && dry.contains("version 1 stays in force"), "{dry}");
+    let applied = succeeds(&cluster, 1, &["config", "apply", &file, "--reason", "one more host"])?;
+    ensure!(applied.contains("version 2 is on record"), "{applied}");
+    let again = succeeds(&cluster, 2, &["config", "apply", &file])?;
+    ensure!(again.contains("nothing differs from version 2"), "{again}");
+    for index in 0..3 {
+        cluster.wait(index, "each node has the version and the host", |_| {
+            let is_there = versions(&cluster, index)? == [2, 1] && hosts(&cluster, index)? == ["127.0.0.1:9"];
+            is_there.then_some(())
+        })?;
+    }
+
+    // Another person recorded a version meanwhile.
+    let late = serde_json::json!({ "text": "task.timeout = \"5m\"\n", "follows": 1 }).to_string();
+    let late = cluster.request(2, "POST", "/api/v1/config/versions", &late).context("an answer")?;
+    ensure!(late.status == 409 && late.body.contains("changed-meanwhile"), "{late:?}");
+    let faulty = serde_json::json!({ "text": "task.timeout = \"soon\"\n" }).to_string();
+    let faulty = cluster.request(2, "POST", "/api/v1/config/versions", &faulty).context("an answer")?;
+    ensure!(faulty.status == 422 && faulty.body.contains("task.timeout"), "{faulty:?}");
+
+    // The file of a node does not decide about the cluster, and the node warns.
+    cluster.nodes[1].more = "[task]\ntimeout = \"7m\"\n".to_owned();
+    cluster.write(1, true)?;
+    let reloaded = succeeds(&cluster, 1, &["config", "reload"])?;
+    ensure!(reloaded.contains("no effect: the settings of the cluster are on record"), "{reloaded}");
+    cluster.wait(1, "the node warns of its file", |view| {
+        view["warnings"].to_string().contains("sets task.timeout to other values").then_some(())
+    })?;
+
+    // Another leader, whose own file has neither the host nor the time, keeps both.
+    if let Some(leader) = &mut cluster.nodes[0].process {
+        leader.kill();
+    }
+    cluster.wait(1, "another node leads with the settings on record", |view| {
+        view["leader"].as_u64().filter(|leader| *leader != 1)?;
+        (timeout_in_force(&cluster, 1)? == "\"41m\"").then_some(())
+    })?;
+    let kept = hosts(&cluster, 1).context("hosts")?;
+    ensure!(kept == ["127.0.0.1:9"], "{kept:?}");
+
+    // An earlier version comes back. The node that was away gets it too, and starts with it next time.
+    succeeds(&cluster, 2, &["config", "revert", "1"])?;
+    cluster.start(0)?;
+    cluster.wait(0, "the node that was away has the earlier settings", |_| {
+        let is_there = versions(&cluster, 0)? == [3, 2, 1] && hosts(&cluster, 0)?.is_empty();
+        is_there.then_some(())
+    })?;
+    let shown = succeeds(&cluster, 0, &["config", "versions", "2"])?;
+    ensure!(shown.contains("# one more host") && shown.contains("task.timeout = \"41m\""), "{shown}");
+    ensure!(!shown.contains("log.level"), "{shown}");
+    let cached = std::fs::read_to_string(cluster.nodes[1].data_dir.join("settings-on-record"))?;
+    ensure!(cached.starts_with("# reelyard settings on record 1, version 3\n"), "{cached}");
+    Ok(())
+}
