@@ -224,7 +224,11 @@ fn reload(node: &NodeArgs, dry_run: bool, out: &mut dyn Write) -> Result<(), Com
         writeln!(out, "{} (needs a restart)", changed(change))?;
     }
     for change in &view.not_as_recorded {
-        writeln!(out, "{} (no effect: the settings of the cluster are on record)", changed(change))?;
+        writeln!(
+            out,
+            "{} (no effect: the settings of the cluster are on record)",
+            changed(change)
+        )?;
     }
     if view == (ReloadView { dry_run: view.dry_run, ..ReloadView::default() }) {
         writeln!(out, "nothing differs")?;

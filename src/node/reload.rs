@@ -84,7 +84,10 @@ impl NodeReloader {
     ///
     /// # Errors
     /// They have faults, or do not go with the settings of this node.
-    pub async fn would_follow(&self, settings: RecordedSettings) -> Result<Reloaded, ReloadRefused> {
+    pub async fn would_follow(
+        &self,
+        settings: RecordedSettings,
+    ) -> Result<Reloaded, ReloadRefused> {
         let mut running = self.running.lock().await;
         let layers = Layers { record: Some(settings.into()), ..running.layers.clone() };
         let mut changes = self.apply(&mut running, layers, true).await?;

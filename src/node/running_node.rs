@@ -96,9 +96,13 @@ impl RunningNode {
             PieceId::Settings,
         ];
         let identity = identity::identify(&config)?;
-        let (cluster, forwarded) =
-            ClusterLink::start(identity, &config, &cluster_part::wished(&layers, &effective), &clock)
-                .await?;
+        let (cluster, forwarded) = ClusterLink::start(
+            identity,
+            &config,
+            &cluster_part::wished(&layers, &effective),
+            &clock,
+        )
+        .await?;
         cluster.set_not_as_recorded(cluster_part::keys_not_as_recorded(&layers));
         let transport = Arc::new(cluster.transport().clone());
         let clocks = NodeClocks::new(clock.clone());

@@ -46,15 +46,8 @@ const DOWNLOADS: &str = "downloads";
 const AUDIT: &str = "audit";
 
 /// How the names of the node's own files in its data directory begin.
-pub const OWN_FILES: [&str; 7] = [
-    "journal",
-    SHARE_CLOCK,
-    DEMAND_CHECKPOINT,
-    "admin.token",
-    AUDIT,
-    DOWNLOADS,
-    SETTINGS_CACHE,
-];
+pub const OWN_FILES: [&str; 7] =
+    ["journal", SHARE_CLOCK, DEMAND_CHECKPOINT, "admin.token", AUDIT, DOWNLOADS, SETTINGS_CACHE];
 
 /// Settings of the Catalog.
 pub fn catalog(config: &NodeConfig) -> CatalogSettings {

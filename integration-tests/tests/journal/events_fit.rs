@@ -24,7 +24,8 @@ use reelyard_protocol::boxes::{
 use reelyard_protocol::worker::{Blame, ContentHash, TaskId};
 use reelyard_replication::{Piece, ReplicaHandle};
 use reelyard_settings::cluster_settings::{
-    self, LONGEST_REASON_OF_CHANGE, LONGEST_TEXT as LONGEST_TEXT_ON_RECORD, RecordSettings, SettingsBook,
+    self, LONGEST_REASON_OF_CHANGE, LONGEST_TEXT as LONGEST_TEXT_ON_RECORD, RecordSettings,
+    SettingsBook,
 };
 use reelyard_shares::share_expiry::{
     self, ClientKey, Deadline, LONGEST_NOTE, LONGEST_OWNER, LONGEST_PATH, MoveEnd, NewMove,

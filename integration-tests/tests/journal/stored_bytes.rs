@@ -258,11 +258,7 @@ fn stored_bytes_of_snapshots_stay() {
     check_rows::<ShareTable>("shares", &share_samples(), &["created-twice"]);
     check_rows::<SharedTable>("boxes", &box_samples(), &["renewed-with-wrong-token"]);
     check_rows::<AccessTable>("access", &access_samples(), &["session-with-old-generation-begun"]);
-    check_rows::<SettingsBook>(
-        "settings",
-        &settings_samples(),
-        &["recorded-with-too-few-parts"],
-    );
+    check_rows::<SettingsBook>("settings", &settings_samples(), &["recorded-with-too-few-parts"]);
 }
 
 /// Fails unless an unknown version or variant is refused with an advice, and a version with its number.

@@ -22,7 +22,8 @@ fn hosts(cluster: &NodeCluster, index: usize) -> Option<Vec<String>> {
 
 /// The value of a setting that a node runs with, by the difference to another one.
 fn timeout_in_force(cluster: &NodeCluster, index: usize) -> Option<String> {
-    let body = serde_json::json!({ "text": "task.timeout = \"17m\"\n", "dry_run": true }).to_string();
+    let body =
+        serde_json::json!({ "text": "task.timeout = \"17m\"\n", "dry_run": true }).to_string();
     let answer = cluster.request(index, "POST", "/api/v1/config/versions", &body)?;
     let answer: Value = serde_json::from_str(&answer.body).ok()?;
     let mut changes = answer["applied"].as_array()?.iter();
@@ -76,7 +77,8 @@ fn settings_are_changed_for_all_nodes_and_outlive_the_leader() -> Result<()> {
     ensure!(again.contains("nothing differs from version 2"), "{again}");
     for index in 0..3 {
         cluster.wait(index, "each node has the version and the host", |_| {
-            let is_there = versions(&cluster, index)? == [2, 1] && hosts(&cluster, index)? == ["127.0.0.1:9"];
+            let is_there =
+                versions(&cluster, index)? == [2, 1] && hosts(&cluster, index)? == ["127.0.0.1:9"];
             is_there.then_some(())
         })?;
     }
@@ -86,14 +88,18 @@ fn settings_are_changed_for_all_nodes_and_outlive_the_leader() -> Result<()> {
     let late = cluster.request(2, "POST", "/api/v1/config/versions", &late).context("an answer")?;
     ensure!(late.status == 409 && late.body.contains("changed-meanwhile"), "{late:?}");
     let faulty = serde_json::json!({ "text": "task.timeout = \"soon\"\n" }).to_string();
-    let faulty = cluster.request(2, "POST", "/api/v1/config/versions", &faulty).context("an answer")?;
+    let faulty =
+        cluster.request(2, "POST", "/api/v1/config/versions", &faulty).context("an answer")?;
     ensure!(faulty.status == 422 && faulty.body.contains("task.timeout"), "{faulty:?}");
 
     // The file of a node does not decide about the cluster, and the node warns.
     cluster.nodes[1].more = "[task]\ntimeout = \"7m\"\n".to_owned();
     cluster.write(1, true)?;
     let reloaded = succeeds(&cluster, 1, &["config", "reload"])?;
-    ensure!(reloaded.contains("no effect: the settings of the cluster are on record"), "{reloaded}");
+    ensure!(
+        reloaded.contains("no effect: the settings of the cluster are on record"),
+        "{reloaded}"
+    );
     cluster.wait(1, "the node warns of its file", |view| {
         view["warnings"].to_string().contains("sets task.timeout to other values").then_some(())
     })?;
@@ -117,7 +123,10 @@ fn settings_are_changed_for_all_nodes_and_outlive_the_leader() -> Result<()> {
         is_there.then_some(())
     })?;
     let shown = succeeds(&cluster, 0, &["config", "versions", "2"])?;
-    ensure!(shown.contains("# one more host") && shown.contains("task.timeout = \"41m\""), "{shown}");
+    ensure!(
+        shown.contains("# one more host") && shown.contains("task.timeout = \"41m\""),
+        "{shown}"
+    );
     ensure!(!shown.contains("log.level"), "{shown}");
     let cached = std::fs::read_to_string(cluster.nodes[1].data_dir.join("settings-on-record"))?;
     ensure!(cached.starts_with("# reelyard settings on record 1, version 3\n"), "{cached}");

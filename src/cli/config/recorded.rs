@@ -25,8 +25,8 @@ pub fn apply(
 ) -> Result<(), CommandFailure> {
     let bytes = bounded_read::read(file, InputSource::FileOrPipe)
         .with_context(|| format!("cannot read {}", file.display()))?;
-    let text = String::from_utf8(bytes)
-        .with_context(|| format!("{} is not UTF-8", file.display()))?;
+    let text =
+        String::from_utf8(bytes).with_context(|| format!("{} is not UTF-8", file.display()))?;
     let wanted = WantedSettings { text: Some(text), ..WantedSettings::default() };
     record(node, wanted, dry_run, out)
 }

@@ -33,7 +33,8 @@ pub fn of_text(text: &str) -> Result<(String, Vec<String>), ConfigFaults> {
     if !gathered.faults.is_empty() {
         return Err(ConfigFaults(gathered.faults));
     }
-    let own = gathered.given.keys().filter(|key| !keys.of_cluster.contains(*key)).cloned().collect();
+    let own =
+        gathered.given.keys().filter(|key| !keys.of_cluster.contains(*key)).cloned().collect();
     Ok((text_of(&gathered, &keys, &[]), own))
 }
 
@@ -44,7 +45,8 @@ pub fn of_text(text: &str) -> Result<(String, Vec<String>), ConfigFaults> {
 pub fn shown(record: RecordedSettings) -> Result<Vec<EffectiveSetting>, ConfigFaults> {
     let layers = Layers { record: Some(record.into()), ..Layers::default() };
     let (_, effective) = load::<NodeConfig>(&layers)?;
-    let is_set = |setting: &EffectiveSetting| matches!(setting.origin, SettingOrigin::Record { .. });
+    let is_set =
+        |setting: &EffectiveSetting| matches!(setting.origin, SettingOrigin::Record { .. });
     Ok(effective.into_iter().filter(is_set).collect())
 }
 
@@ -134,8 +136,7 @@ mod tests {
 
     fn layers(set: &[&str], record: Option<&str>) -> Layers {
         let set = set.iter().map(|text| (*text).to_owned()).collect();
-        let record =
-            record.map(|text| RecordedSettings { version: 3, text: text.into() }.into());
+        let record = record.map(|text| RecordedSettings { version: 3, text: text.into() }.into());
         Layers { set, record, ..Layers::default() }
     }
 
@@ -145,7 +146,12 @@ mod tests {
     fn a_text_has_the_settings_of_the_cluster_and_gives_the_same_ones() {
         let hooks = format!("share.webhooks={HOOK}");
         let own = layers(
-            &["hosts.sources=10.0.0.1:1, 10.0.0.2:1", "log.level=debug", &hooks, "task.timeout=40m"],
+            &[
+                "hosts.sources=10.0.0.1:1, 10.0.0.2:1",
+                "log.level=debug",
+                &hooks,
+                "task.timeout=40m",
+            ],
             None,
         );
         let text = cluster_part(&own).unwrap();

@@ -3,8 +3,8 @@
 
 use actix_web::http::Method;
 use reelyard_access::rights::AccessScope::{
-    AccessRead, AccessWrite, AuditRead, BoxesRead, BoxesWrite, ClusterWrite, ConfigRead, ConfigWrite,
-    SharesRead, SharesWrite, YardRead, YardWrite,
+    AccessRead, AccessWrite, AuditRead, BoxesRead, BoxesWrite, ClusterWrite, ConfigRead,
+    ConfigWrite, SharesRead, SharesWrite, YardRead, YardWrite,
 };
 
 use super::api_call::{API, ApiCall};

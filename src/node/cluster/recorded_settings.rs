@@ -106,10 +106,7 @@ impl SettingsFollower {
                 true
             }
             Err(refused) => {
-                tracing::error!(
-                    version,
-                    "settings on record do not take effect here: {refused:#}"
-                );
+                tracing::error!(version, "settings on record do not take effect here: {refused:#}");
                 false
             }
         }

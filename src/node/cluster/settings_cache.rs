@@ -82,7 +82,8 @@ mod tests {
     #[test]
     fn another_file_is_refused_with_advice() {
         let dir = tempfile::tempdir().unwrap();
-        std::fs::write(dir.path().join(SETTINGS_CACHE), "# reelyard settings on record 2\n").unwrap();
+        std::fs::write(dir.path().join(SETTINGS_CACHE), "# reelyard settings on record 2\n")
+            .unwrap();
         let refused = read(dir.path()).unwrap_err().to_string();
         assert!(refused.contains(SETTINGS_CACHE) && refused.contains("Remove it"), "{refused}");
     }

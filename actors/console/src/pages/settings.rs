@@ -35,6 +35,8 @@ pub enum ValueOrigin {
     Environment,
     /// An option at the start of the program.
     CommandLine,
+    /// The settings that the cluster has on record.
+    Record,
 }
 
 impl ValueOrigin {
@@ -44,6 +46,7 @@ impl ValueOrigin {
             ValueOrigin::File => (access::FROM_FILE, Tone::Work),
             ValueOrigin::Environment => (access::FROM_ENVIRONMENT, Tone::Work),
             ValueOrigin::CommandLine => (access::FROM_LINE, Tone::Work),
+            ValueOrigin::Record => (access::FROM_RECORD, Tone::Work),
         }
     }
 }

@@ -95,7 +95,8 @@ pub async fn record(
     _: web::Query<NoQuery>,
     wanted: Body<WantedSettings>,
 ) -> Result<web::Json<SettingsRecorded>, SettingsProblems> {
-    let WantedSettings { text, version, follows, dry_run, request_id: name } = wanted.into_inner().0;
+    let WantedSettings { text, version, follows, dry_run, request_id: name } =
+        wanted.into_inner().0;
     let view = state.actors.settings_views.load();
     require_record(&state, &view)?;
     let newest = view.book.newest_number();
@@ -120,7 +121,9 @@ pub async fn record(
     };
     let recorded = state.actors.settings.ask(asked).await??;
     audit.subject(format!("settings version {}", recorded.number));
-    audit.after(serde_json::json!({ "applied": answer.applied, "needs_restart": answer.needs_restart }));
+    audit.after(
+        serde_json::json!({ "applied": answer.applied, "needs_restart": answer.needs_restart }),
+    );
     answer.dry_run = false;
     answer.version = recorded.number;
     Ok(web::Json(answer))
@@ -142,7 +145,9 @@ fn require_record(
     match state.cluster.older_member() {
         None => Ok(()),
         Some(node) => {
-            let detail = format!("node {node} runs a version of reelyard without settings on record: upgrade it");
+            let detail = format!(
+                "node {node} runs a version of reelyard without settings on record: upgrade it"
+            );
             Err(ProblemResponse::new(ProblemKind::NotAllowed, detail))
         }
     }
@@ -154,13 +159,13 @@ fn answer(changes: Reloaded, left_out: Vec<String>, version: u64) -> SettingsRec
     SettingsRecorded { dry_run: true, version, applied, needs_restart, left_out }
 }
 
-fn known(
-    view: &ClusterSettingsView,
-    number: u64,
-) -> Result<&SettingsVersion, ProblemResponse> {
+fn known(view: &ClusterSettingsView, number: u64) -> Result<&SettingsVersion, ProblemResponse> {
     let version = view.book.version(number);
     let kept = || match view.book.newest() {
-        Some(newest) => format!("no settings of version {number} are on record. The newest is {}", newest.number),
+        Some(newest) => format!(
+            "no settings of version {number} are on record. The newest is {}",
+            newest.number
+        ),
         None => "no settings are on record".to_owned(),
     };
     version.map(AsRef::as_ref).ok_or_else(|| ProblemResponse::not_found(kept()))

@@ -55,6 +55,7 @@ texts! {
     FROM_FILE = "file", "파일";
     FROM_ENVIRONMENT = "environment", "환경 변수";
     FROM_LINE = "command line", "명령줄";
+    FROM_RECORD = "on record", "기록";
     SETTINGS_FIELD = "Part of a name or value", "이름 또는 값의 일부";
     CHANGED_ONLY = "Not default", "기본값 아님";
     SETTINGS_WHICH = "Settings", "설정 범위";

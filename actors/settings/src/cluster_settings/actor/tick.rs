@@ -52,9 +52,8 @@ impl Owner for ClusterSettingsActor {
 
     /// The node reloads after a change of the newest version, and records its own settings when it begins to lead.
     fn is_news(before: &ClusterSettingsView, after: &ClusterSettingsView) -> bool {
-        let known = |view: &ClusterSettingsView| {
-            (view.is_ready, view.epoch, view.book.newest_number())
-        };
+        let known =
+            |view: &ClusterSettingsView| (view.is_ready, view.epoch, view.book.newest_number());
         known(before) != known(after)
     }
 

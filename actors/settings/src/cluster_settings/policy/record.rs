@@ -34,7 +34,7 @@ pub fn record(
     let mut part = 0;
     let mut rest = text.as_str();
     while part == 0 || !rest.is_empty() {
-        let (begin, others) = rest.split_at(rest.floor_char_boundary(PART_BYTES));
+        let (begin, others) = split_part(rest);
         events.push(SettingsEvent::Drafted { version, part, text: begin.to_owned() });
         rest = others;
         part += 1;
@@ -42,6 +42,16 @@ pub fn record(
     let (by, why) = (asked.by.clone(), why.clone());
     events.push(SettingsEvent::Recorded { version, parts: part, by, why });
     Ok(events)
+}
+
+/// Splits off one part, between two characters.
+fn split_part(text: &str) -> (&str, &str) {
+    let mut end = PART_BYTES.min(text.len());
+    // A character has at most four bytes.
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    text.split_at(end)
 }
 
 #[cfg(test)]

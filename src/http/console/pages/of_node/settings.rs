@@ -85,6 +85,7 @@ fn line(setting: &EffectiveSetting) -> SettingLine {
             SettingOrigin::File { .. } => ValueOrigin::File,
             SettingOrigin::Environment { .. } => ValueOrigin::Environment,
             SettingOrigin::Argument { .. } => ValueOrigin::CommandLine,
+            SettingOrigin::Record { .. } | SettingOrigin::Given { .. } => ValueOrigin::Record,
         },
         default: default.map(|described| described.value.clone()),
         needs_restart: setting.applies.effect == TakesEffect::Restart,
