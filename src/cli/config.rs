@@ -1,17 +1,19 @@
 //! `reelyard config`
 
 mod recorded;
+mod shown_change;
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use clap::{Args, Subcommand, ValueEnum};
-use reelyard_api::{ReloadView, SettingChange};
+use reelyard_api::ReloadView;
 use reelyard_core::bounded_read::{self, InputSource};
 use reelyard_core::settings::{Scope, TakesEffect};
 use serde::Serialize;
 
+use self::shown_change::changed;
 use super::client::{NodeArgs, NodeClient, PageArgs};
 use crate::cli::output::{OutputArgs, Printer, plain};
 use crate::cli::support::failure::CommandFailure;
@@ -234,15 +236,6 @@ fn reload(node: &NodeArgs, dry_run: bool, out: &mut dyn Write) -> Result<(), Com
         writeln!(out, "nothing differs")?;
     }
     Ok(())
-}
-
-pub(super) fn changed(change: &SettingChange) -> String {
-    let SettingChange { key, from, to, secret } = change;
-    if *secret {
-        return format!("{key}: changed");
-    }
-    let text = |value: &Option<String>| value.as_deref().map_or("not set".to_owned(), plain);
-    format!("{key}: {} -> {}", text(from), text(to))
 }
 
 fn import_file(

@@ -43,7 +43,7 @@ pub struct SettingsVersionInfo {
     pub version: u64,
     /// When it was recorded.
     pub at: Rfc3339,
-    /// Who recorded it.
+    /// The caller who recorded it.
     pub by: String,
     /// The reason. Missing if none was given.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -49,7 +49,7 @@ fn settings_are_changed_for_all_nodes_and_outlive_the_leader() -> Result<()> {
     std::fs::write(&file, wanted)?;
     let file = file.display().to_string();
     let refused = cluster.call(0, &["config", "apply", &file]);
-    ensure!(refused.code == Some(1) && refused.err.contains("runs alone"), "{}", refused.err);
+    ensure!(refused.code != Some(0) && refused.err.contains("runs alone"), "{}", refused.err);
 
     for _ in 1..3 {
         let index = cluster.add(true)?;

@@ -10,7 +10,7 @@ use reelyard_api::{
 use reelyard_core::bounded_read::{self, InputSource};
 use reelyard_core::event::RequestId;
 
-use super::changed;
+use super::shown_change::changed;
 use crate::cli::client::{NodeArgs, NodeClient, PageArgs};
 use crate::cli::output::cell::{maybe, text};
 use crate::cli::output::{ListCell, ListColumn, ListTable, PrintStyle, Printer, plain};

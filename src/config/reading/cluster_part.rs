@@ -64,11 +64,14 @@ fn text_of(gathered: &Gathered, keys: &KnownKeys, effective: &[EffectiveSetting]
     text
 }
 
-/// The value of a variable or an argument. The shown value is in the form of a file, but that of a secret is hidden.
+/// The value of a variable or an argument, which need not be TOML. The shown value is, but secrets in it are hidden.
 fn value_of(key: &str, text: &str, effective: &[EffectiveSetting]) -> Value {
+    if let Ok(value) = text.parse() {
+        return value;
+    }
     let shown = effective.iter().find(|setting| setting.key == key && !setting.is_secret);
     let shown = shown.and_then(|setting| setting.value.as_deref()?.parse().ok());
-    shown.or_else(|| text.parse().ok()).unwrap_or_else(|| Value::String(text.to_owned()))
+    shown.unwrap_or_else(|| Value::String(text.to_owned()))
 }
 
 /// The settings of the cluster that the file, the environment or the arguments set to another value than the
@@ -143,7 +146,7 @@ mod tests {
     const HOOK: &str = "{ b = { url = \"http://a/x\", secret = \"0123456789abcdef\" } }";
 
     #[test]
-    fn a_text_has_the_settings_of_the_cluster_and_gives_the_same_ones() {
+    fn a_text_gives_the_settings_of_the_cluster_again() {
         let hooks = format!("share.webhooks={HOOK}");
         let own = layers(
             &[

@@ -85,8 +85,8 @@ impl ClusterLink {
         let keys = self.not_as_recorded();
         if !keys.is_empty() {
             warnings.push(format!(
-                "the file of this node sets {} to other values than those on record, without effect: run \
-                 \"reelyard config apply FILE\" to change them, or remove them from the file and reload",
+                "the file of this node sets {} to other values than those on record: run \"reelyard config apply \
+                 FILE\", or remove them and reload",
                 keys.join(", ")
             ));
         }

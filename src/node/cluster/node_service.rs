@@ -33,7 +33,7 @@ pub struct JoinParts {
     pub audit: AuditRecorder,
     /// Decides whether an invitation has expired.
     pub clock: Clock,
-    /// Wakes whoever puts the settings of the cluster on record.
+    /// Wakes the task that puts the settings of the cluster on record.
     pub joined: Arc<Notify>,
 }
 

@@ -24,7 +24,7 @@ const RETRY: Duration = Duration::from_secs(5);
 /// The first format level with settings on record.
 const LEVEL_WITH_RECORD: u16 = 2;
 
-/// Who records the first version.
+/// The caller of the first version.
 const BY_THE_NODE: &str = "the node";
 
 /// Why the first version is recorded.

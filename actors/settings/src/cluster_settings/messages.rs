@@ -32,7 +32,7 @@ pub struct RecordSettings {
     pub text: String,
     /// The number of the version that the sender saw as the newest one; 0 if there was none.
     pub follows: u64,
-    /// Who records it.
+    /// The caller, for the history.
     pub by: String,
     /// The reason, for the history. It may be empty.
     pub why: String,

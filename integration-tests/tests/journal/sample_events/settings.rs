@@ -2,8 +2,8 @@
 
 use reelyard_settings::cluster_settings::SettingsEvent;
 
-fn drafted(version: u64, part: u32, text: &str) -> SettingsEvent {
-    SettingsEvent::Drafted { version, part, text: text.to_owned() }
+fn part(version: u64, part: u32, text: &str) -> SettingsEvent {
+    SettingsEvent::PartAdded { version, part, text: text.to_owned() }
 }
 
 fn recorded(version: u64, parts: u32, why: &str) -> SettingsEvent {
@@ -13,12 +13,12 @@ fn recorded(version: u64, parts: u32, why: &str) -> SettingsEvent {
 /// Samples in the order in which they apply. Append new ones: the stored rows depend on the order.
 pub fn settings_samples() -> Vec<(&'static str, SettingsEvent)> {
     vec![
-        ("drafted", drafted(1, 0, "hosts.sources = [\"10.0.0.1:8888\"]\n")),
-        ("drafted-further", drafted(1, 1, "task.timeout = \"40m\"\n")),
+        ("part-added", part(1, 0, "hosts.sources = [\"10.0.0.1:8888\"]\n")),
+        ("part-added-further", part(1, 1, "task.timeout = \"40m\"\n")),
         ("recorded", recorded(1, 2, "")),
-        ("drafted-again", drafted(2, 0, "task.timeout = \"1h\"\n")),
+        ("part-added-again", part(2, 0, "task.timeout = \"1h\"\n")),
         ("recorded-with-too-few-parts", recorded(2, 3, "")),
         ("recorded-with-reason", recorded(2, 1, "large files")),
-        ("drafted-only", drafted(3, 0, "")),
+        ("part-added-only", part(3, 0, "")),
     ]
 }

@@ -48,14 +48,14 @@ pub async fn list(
     Ok(web::Json(page(rest.map(|version| info(version)), limit, |version| version.version)))
 }
 
-/// `GET /config/versions/{version}`.
+/// `GET /config/versions/{number}`.
 #[utoipa::path(
     get,
-    path = "/config/versions/{version}",
+    path = "/config/versions/{number}",
     tag = "node",
     operation_id = "showSettingsVersion",
     summary = "Shows the settings of a version; secrets are hidden",
-    params(("version" = u64, Path, description = "Number of the version")),
+    params(("number" = u64, Path, description = "Number of the version")),
     responses((status = 200, description = "The version", body = SettingsVersionView))
 )]
 pub async fn show(

@@ -34,7 +34,7 @@ impl Handler<RecordSettings> for ClusterSettingsActor {
         if events.is_empty() {
             return reply_now(self.newest());
         }
-        // The text makes a repetition harmless. A remembered part could complete the draft of another text.
+        // The text makes a repetition harmless. A remembered part could complete another text.
         let request = RequestContext { by: asked.by, request: asked.request, remember: false };
         self.commit_in_parts(request, events, |actor, outcomes, _| actor.recorded(outcomes))
     }

@@ -35,7 +35,7 @@ pub fn record(
     let mut rest = text.as_str();
     while part == 0 || !rest.is_empty() {
         let (begin, others) = split_part(rest);
-        events.push(SettingsEvent::Drafted { version, part, text: begin.to_owned() });
+        events.push(SettingsEvent::PartAdded { version, part, text: begin.to_owned() });
         rest = others;
         part += 1;
     }
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_of_any_length_is_recorded_and_the_same_text_only_once() {
+    fn a_text_of_any_length_is_recorded_once() {
         let mut book = SettingsBook::default();
         for (number, text) in ["", &"가".repeat(40_000), "a = 1\n"].into_iter().enumerate() {
             let asked = asked(text, number as u64);

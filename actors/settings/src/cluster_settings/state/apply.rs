@@ -8,7 +8,7 @@ use reelyard_replication::{FrozenPiece, Piece, UnreadableEvent};
 
 use super::constants::{LONGEST_TEXT, MOST_KEPT_BYTES, MOST_VERSIONS};
 use super::event::{SettingsEvent, SettingsOutcome, SettingsRefusal};
-use super::settings_book::{SettingsBook, SettingsDraft, SettingsVersion};
+use super::settings_book::{IncompleteVersion, SettingsBook, SettingsVersion};
 use super::snapshot::{FrozenSettingsBook, thaw_row};
 
 impl Piece for SettingsBook {
@@ -25,7 +25,9 @@ impl Piece for SettingsBook {
         event: &SettingsEvent,
     ) -> Result<SettingsOutcome, SettingsRefusal> {
         match event {
-            SettingsEvent::Drafted { version, part, text } => self.draft(*version, *part, text),
+            SettingsEvent::PartAdded { version, part, text } => {
+                self.add_part(*version, *part, text)
+            }
             SettingsEvent::Recorded { version, parts, by, why } => {
                 self.record(*version, *parts, (at, by, why))
             }
@@ -46,7 +48,7 @@ impl Piece for SettingsBook {
 }
 
 impl SettingsBook {
-    fn draft(
+    fn add_part(
         &mut self,
         version: u64,
         part: u32,
@@ -54,19 +56,21 @@ impl SettingsBook {
     ) -> Result<SettingsOutcome, SettingsRefusal> {
         self.follows_the_newest(version)?;
         if part == 0 {
-            self.draft = Some(SettingsDraft { version, parts: Vec::new() });
+            self.incomplete = Some(IncompleteVersion { version, parts: Vec::new() });
         }
-        let draft = self.draft.as_mut().filter(|draft| {
-            draft.version == version && u32::try_from(draft.parts.len()) == Ok(part)
+        let incomplete = self.incomplete.as_mut().filter(|incomplete| {
+            incomplete.version == version && u32::try_from(incomplete.parts.len()) == Ok(part)
         });
-        let Some(draft) = draft else { return Err(SettingsRefusal::Incomplete { version }) };
-        let drafted: usize = draft.parts.iter().map(String::len).sum();
-        let bytes = drafted.saturating_add(text.len());
+        let Some(incomplete) = incomplete else {
+            return Err(SettingsRefusal::Incomplete { version });
+        };
+        let present: usize = incomplete.parts.iter().map(String::len).sum();
+        let bytes = present.saturating_add(text.len());
         if bytes > LONGEST_TEXT {
             return Err(SettingsRefusal::TooLong { bytes: bytes as u64 });
         }
-        draft.parts.push(text.to_owned());
-        Ok(SettingsOutcome::Drafted)
+        incomplete.parts.push(text.to_owned());
+        Ok(SettingsOutcome::PartAdded)
     }
 
     fn record(
@@ -76,13 +80,13 @@ impl SettingsBook {
         (at, by, why): (Millis, &str, &str),
     ) -> Result<SettingsOutcome, SettingsRefusal> {
         self.follows_the_newest(version)?;
-        let is_whole = |draft: &SettingsDraft| {
-            draft.version == version && u32::try_from(draft.parts.len()) == Ok(parts)
+        let is_whole = |incomplete: &IncompleteVersion| {
+            incomplete.version == version && u32::try_from(incomplete.parts.len()) == Ok(parts)
         };
-        let Some(draft) = self.draft.take_if(|draft| is_whole(draft)) else {
+        let Some(incomplete) = self.incomplete.take_if(|incomplete| is_whole(incomplete)) else {
             return Err(SettingsRefusal::Incomplete { version });
         };
-        let text: Arc<str> = draft.parts.concat().into();
+        let text: Arc<str> = incomplete.parts.concat().into();
         let (by, why) = (by.to_owned(), why.to_owned());
         self.versions.push_back(Arc::new(SettingsVersion { number: version, text, at, by, why }));
         self.forget_old();
@@ -116,8 +120,8 @@ impl SettingsBook {
 mod tests {
     use super::*;
 
-    fn drafted(version: u64, part: u32, text: &str) -> SettingsEvent {
-        SettingsEvent::Drafted { version, part, text: text.to_owned() }
+    fn part(version: u64, part: u32, text: &str) -> SettingsEvent {
+        SettingsEvent::PartAdded { version, part, text: text.to_owned() }
     }
 
     fn recorded(version: u64, parts: u32) -> SettingsEvent {
@@ -126,25 +130,25 @@ mod tests {
 
     fn with_version(book: &mut SettingsBook, text: &str) {
         let version = book.newest_number() + 1;
-        book.apply(Millis(1), &drafted(version, 0, text)).unwrap();
+        book.apply(Millis(1), &part(version, 0, text)).unwrap();
         book.apply(Millis(2), &recorded(version, 1)).unwrap();
     }
 
     #[test]
     fn a_version_is_recorded_whole_or_not_at_all() {
         let mut book = SettingsBook::default();
-        book.apply(Millis(1), &drafted(1, 0, "a")).unwrap();
+        book.apply(Millis(1), &part(1, 0, "a")).unwrap();
         let incomplete = Err(SettingsRefusal::Incomplete { version: 1 });
-        assert_eq!(book.apply(Millis(1), &drafted(1, 2, "c")), incomplete);
+        assert_eq!(book.apply(Millis(1), &part(1, 2, "c")), incomplete);
         assert_eq!(book.apply(Millis(1), &recorded(1, 2)), incomplete);
         assert_eq!(book.newest(), None);
-        // The leader changed. The next one begins its own draft.
-        book.apply(Millis(1), &drafted(1, 0, "x")).unwrap();
-        book.apply(Millis(1), &drafted(1, 1, "y")).unwrap();
+        // The leader changed. The next one begins again.
+        book.apply(Millis(1), &part(1, 0, "x")).unwrap();
+        book.apply(Millis(1), &part(1, 1, "y")).unwrap();
         book.apply(Millis(7), &recorded(1, 2)).unwrap();
         let newest = book.newest().unwrap();
         assert_eq!((newest.number, &*newest.text, newest.at), (1, "xy", Millis(7)));
-        assert_eq!(book.draft, None);
+        assert_eq!(book.incomplete, None);
     }
 
     #[test]
@@ -152,8 +156,8 @@ mod tests {
         let mut book = SettingsBook::default();
         with_version(&mut book, "a");
         let refused = |newest, seen| Err(SettingsRefusal::NotTheNewest { newest, seen });
-        assert_eq!(book.apply(Millis(1), &drafted(1, 0, "b")), refused(1, 0));
-        assert_eq!(book.apply(Millis(1), &drafted(3, 0, "b")), refused(1, 2));
+        assert_eq!(book.apply(Millis(1), &part(1, 0, "b")), refused(1, 0));
+        assert_eq!(book.apply(Millis(1), &part(3, 0, "b")), refused(1, 2));
         assert_eq!(book.apply(Millis(1), &recorded(1, 1)), refused(1, 0));
         with_version(&mut book, "b");
         assert_eq!(book.version(1).map(|version| &*version.text), Some("a"));
@@ -171,7 +175,7 @@ mod tests {
             with_version(&mut book, &"x".repeat(LONGEST_TEXT));
         }
         assert_eq!((book.versions.len(), book.newest_number()), (4, 109));
-        let too_long = drafted(110, 0, &"x".repeat(LONGEST_TEXT + 1));
+        let too_long = part(110, 0, &"x".repeat(LONGEST_TEXT + 1));
         let bytes = LONGEST_TEXT as u64 + 1;
         assert_eq!(book.apply(Millis(1), &too_long), Err(SettingsRefusal::TooLong { bytes }));
     }

@@ -7,8 +7,8 @@ use super::constants::{LONGEST_REASON_OF_CHANGE, LONGEST_TEXT};
 /// One event. Postcard numbers the variants in this order: new ones must be added at the end.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SettingsEvent {
-    /// A part of the text of a version. The first part begins another draft.
-    Drafted {
+    /// A part of the text of a version. The first part begins another version.
+    PartAdded {
         /// The number of the version.
         version: u64,
         /// The number of the part, from 0.
@@ -16,13 +16,13 @@ pub enum SettingsEvent {
         /// The part.
         text: String,
     },
-    /// The draft is the newest version from now on.
+    /// The parts are the newest version from now on.
     Recorded {
         /// The number of the version.
         version: u64,
         /// The number of its parts.
         parts: u32,
-        /// Who recorded it.
+        /// The caller, for the history.
         by: String,
         /// The reason.
         why: String,
@@ -32,8 +32,8 @@ pub enum SettingsEvent {
 /// The result of an applied event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SettingsOutcome {
-    /// The part is in the draft.
-    Drafted,
+    /// The part is kept.
+    PartAdded,
     /// The version is on record.
     Recorded,
 }
@@ -55,7 +55,7 @@ pub enum SettingsRefusal {
     /// Parts of the text are missing.
     #[error("version {version} is not complete: apply the settings again")]
     Incomplete {
-        /// The version.
+        /// The version without all of its parts.
         version: u64,
     },
     /// Another change is being recorded.
@@ -67,7 +67,7 @@ pub enum SettingsRefusal {
         /// The bytes of the text.
         bytes: u64,
     },
-    /// The reason is too long.
+    /// A version keeps only shorter reasons.
     #[error("the reason has {bytes} bytes, and at most {LONGEST_REASON_OF_CHANGE} are allowed")]
     ReasonTooLong {
         /// The bytes of the reason.

@@ -14,7 +14,7 @@ pub struct SettingsVersion {
     pub text: Arc<str>,
     /// When it was recorded, by the clock of the leader.
     pub at: Millis,
-    /// Who recorded it.
+    /// The caller who recorded it.
     pub by: String,
     /// The reason. It may be empty.
     pub why: String,
@@ -22,7 +22,7 @@ pub struct SettingsVersion {
 
 /// The parts of the next version that have arrived.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::cluster_settings) struct SettingsDraft {
+pub(in crate::cluster_settings) struct IncompleteVersion {
     pub(in crate::cluster_settings) version: u64,
     pub(in crate::cluster_settings) parts: Vec<String>,
 }
@@ -31,7 +31,7 @@ pub(in crate::cluster_settings) struct SettingsDraft {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SettingsBook {
     pub(in crate::cluster_settings) versions: VecDeque<Arc<SettingsVersion>>,
-    pub(in crate::cluster_settings) draft: Option<SettingsDraft>,
+    pub(in crate::cluster_settings) incomplete: Option<IncompleteVersion>,
 }
 
 impl SettingsBook {

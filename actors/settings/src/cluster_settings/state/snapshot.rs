@@ -8,7 +8,7 @@ use reelyard_replication::stored::{RowVersions, encode_row, read_row};
 use reelyard_replication::{FrozenPiece, UnreadableEvent};
 use serde::{Deserialize, Serialize};
 
-use super::settings_book::{SettingsBook, SettingsDraft, SettingsVersion};
+use super::settings_book::{IncompleteVersion, SettingsBook, SettingsVersion};
 
 /// The first byte of each row.
 const ROW_VERSIONS: RowVersions = 1..=1;
@@ -19,19 +19,19 @@ pub(super) enum SettingsSnapshotRow {
     /// A recorded version, the oldest one first.
     Version { number: u64, text: String, at: Millis, by: String, why: String },
     /// The parts of the next version that have arrived.
-    Draft { version: u64, parts: Vec<String> },
+    Incomplete { version: u64, parts: Vec<String> },
 }
 
 /// The piece at one index.
 pub(in crate::cluster_settings) struct FrozenSettingsBook {
     versions: Vec<Arc<SettingsVersion>>,
-    draft: Option<SettingsDraft>,
+    incomplete: Option<IncompleteVersion>,
 }
 
 impl FrozenSettingsBook {
     pub(in crate::cluster_settings) fn of(book: &SettingsBook) -> Self {
         let versions = book.versions.iter().cloned().collect();
-        FrozenSettingsBook { versions, draft: book.draft.clone() }
+        FrozenSettingsBook { versions, incomplete: book.incomplete.clone() }
     }
 }
 
@@ -42,8 +42,8 @@ impl FrozenPiece for FrozenSettingsBook {
             let SettingsVersion { number, text, at, by, why } = version.as_ref().clone();
             put(SettingsSnapshotRow::Version { number, text: text.to_string(), at, by, why });
         }
-        if let Some(SettingsDraft { version, parts }) = self.draft {
-            put(SettingsSnapshotRow::Draft { version, parts });
+        if let Some(IncompleteVersion { version, parts }) = self.incomplete {
+            put(SettingsSnapshotRow::Incomplete { version, parts });
         }
     }
 }
@@ -58,8 +58,8 @@ pub(in crate::cluster_settings) fn thaw_row(
             let version = SettingsVersion { number, text: text.into(), at, by, why };
             book.versions.push_back(Arc::new(version));
         }
-        SettingsSnapshotRow::Draft { version, parts } => {
-            book.draft = Some(SettingsDraft { version, parts });
+        SettingsSnapshotRow::Incomplete { version, parts } => {
+            book.incomplete = Some(IncompleteVersion { version, parts });
         }
     }
     Ok(())
@@ -75,15 +75,15 @@ mod tests {
     #[test]
     fn a_book_comes_back_from_its_rows() {
         let mut book = SettingsBook::default();
-        let drafted = |version, text: &str| SettingsEvent::Drafted {
+        let part = |version, text: &str| SettingsEvent::PartAdded {
             version,
             part: 0,
             text: text.to_owned(),
         };
         let (by, why) = ("token admin".to_owned(), "more disks".to_owned());
-        book.apply(Millis(1), &drafted(1, "a = 1\n")).unwrap();
+        book.apply(Millis(1), &part(1, "a = 1\n")).unwrap();
         book.apply(Millis(2), &SettingsEvent::Recorded { version: 1, parts: 1, by, why }).unwrap();
-        book.apply(Millis(3), &drafted(2, "a = 2\n")).unwrap();
+        book.apply(Millis(3), &part(2, "a = 2\n")).unwrap();
         let mut rows = Vec::new();
         book.freeze().write(&mut |row| rows.push(row.to_vec()));
         let mut again = book.emptied();
