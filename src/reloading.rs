@@ -1,7 +1,7 @@
 //! Reloads the configuration of a running role. Some settings change at once, and settings that
 //! need a restart are named. An invalid configuration is refused as a whole.
 
-use reelyard_core::settings::TakesEffect;
+use reelyard_core::settings::{Gathered, TakesEffect};
 
 use crate::config::{
     self, ConfigFaults, Difference, EffectiveSetting, Layers, RoleConfig, differences,
@@ -15,13 +15,16 @@ pub struct LoadedConfig<R> {
     pub effective: Vec<EffectiveSetting>,
     /// The sources, to read them again.
     pub layers: Layers,
+    /// The settings as the sources set them.
+    pub given: Gathered,
 }
 
 impl<R: RoleConfig> LoadedConfig<R> {
     /// Reads the configuration of a role.
     pub fn read(layers: Layers) -> Result<Self, ConfigFaults> {
-        let (config, effective) = config::load::<R>(&layers)?;
-        Ok(LoadedConfig { config, effective, layers })
+        let given = config::gather::<R>(&layers)?;
+        let (config, effective) = config::resolve::<R>(given.clone())?;
+        Ok(LoadedConfig { config, effective, layers, given })
     }
 
     /// Logs a warning for each old name of a setting, and for each secret file that others can

@@ -25,14 +25,14 @@ pub use example::example;
 pub use groups::share::ShareConfig;
 pub use node::{HttpConfig, NodeConfig};
 pub use reading::exposed::exposed;
-pub use reading::layers::{Layers, RecordedSettings};
+pub use reading::layers::Layers;
 pub use reelyard_core::settings::{ConfigFault, ConfigFaults, EffectiveSetting, SettingOrigin};
 pub use role::RoleConfig;
 pub use values::address::{NodeAddr, NodeAddrs};
 pub use worker::WorkerConfig;
 
 use bytesize::ByteSize;
-use reelyard_core::settings::{SettingValue, SettingsReader};
+use reelyard_core::settings::{Gathered, SettingValue, SettingsReader};
 
 pub use crate::logging::{LogFilter, LogFormat, LogSettings};
 
@@ -54,7 +54,19 @@ pub fn load_worker(layers: &Layers) -> Result<WorkerConfig, ConfigFaults> {
 
 /// Loads the settings of a role, each with its origin.
 pub fn load<R: RoleConfig>(layers: &Layers) -> Result<(R, Vec<EffectiveSetting>), ConfigFaults> {
-    let mut reader = SettingsReader::new(layers.gather(&known_keys::KnownKeys::of::<R>())?);
+    resolve(gather::<R>(layers)?)
+}
+
+/// Combines the layers of a role, without reading their values.
+pub fn gather<R: RoleConfig>(layers: &Layers) -> Result<Gathered, ConfigFaults> {
+    layers.gather(&known_keys::KnownKeys::of::<R>())
+}
+
+/// Reads the settings of a role from combined layers, each with its origin.
+pub fn resolve<R: RoleConfig>(
+    gathered: Gathered,
+) -> Result<(R, Vec<EffectiveSetting>), ConfigFaults> {
+    let mut reader = SettingsReader::new(gathered);
     let mut config = R::read(&mut reader, "");
     config.resolve(&mut reader);
     Ok((config, reader.finish()?))

@@ -42,7 +42,7 @@ settings! {
         /// Secret that the node shares with its workers. As the token `legacy` it also has the rights of
         /// an administrator. People and programs need tokens of their own: reelyard token create. Old
         /// cfws do not know a token; the node calls them without one.
-        token: Option<SharedToken> = Optional "a-long-random-text",
+        token: Option<SharedToken> = Optional "a-long-random-text" [node],
         /// File that holds the token. Use it instead of `token`. Spaces and line ends around the
         /// token are ignored.
         token_file: Option<PathBuf> = Optional "/etc/reelyard/token" [node],

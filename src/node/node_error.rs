@@ -4,8 +4,7 @@ use std::net::SocketAddr;
 
 use reelyard_journal::OpenError;
 
-use super::cluster::{BadSettingsCache, ClusterLinkError};
-use crate::config::ConfigFaults;
+use super::cluster::ClusterLinkError;
 
 /// Why a node does not start.
 #[derive(Debug, thiserror::Error)]
@@ -23,12 +22,6 @@ pub enum NodeError {
          \"reelyard cluster join\", with the same configuration"
     )]
     NoCluster(String),
-    /// The settings on record that this node had cannot be read.
-    #[error(transparent)]
-    SettingsCache(#[from] BadSettingsCache),
-    /// The settings on record do not go with the settings of this node.
-    #[error(transparent)]
-    Settings(#[from] ConfigFaults),
     /// The store belongs to another number.
     #[error(
         "{data_dir} is the store of node {number}, and node_id is {wanted}: remove node_id, or use the store of node {wanted}"

@@ -7,7 +7,8 @@ use reelyard_access::audit::{AuditRecord, AuditRecorder};
 use reelyard_api::{Change, ChangeEvent, ConfigurationChange};
 use reelyard_core::actor_parts::ChangeSettings;
 use reelyard_core::clock::Clock;
-use reelyard_core::settings::{Scope, SettingsGroup};
+use reelyard_core::settings::{Gathered, SettingsGroup};
+use reelyard_settings::cluster_settings::SettingsText;
 use reelyard_shares::share_files;
 use tokio::sync::Mutex;
 
@@ -17,8 +18,8 @@ use super::cluster::ClusterLink;
 use super::live_config::{ActiveConfig, LiveConfig};
 use super::settings;
 use super::share_links::ShareLinks;
-use crate::config::reading::cluster_part;
-use crate::config::{Difference, EffectiveSetting, Layers, NodeConfig, RecordedSettings};
+use crate::config::reading::recorded::{self, RecordedSettings};
+use crate::config::{self, ConfigFaults, Difference, EffectiveSetting, Layers, NodeConfig};
 use crate::logging;
 use crate::reloading::{ReloadRefused, Reloaded, keep_the_rest, read_again};
 
@@ -38,16 +39,56 @@ pub struct NodeReloader {
 }
 
 /// The settings in force, and their sources.
-struct RunningSettings {
-    effective: Vec<EffectiveSetting>,
+pub(super) struct RunningSettings {
+    pub(super) effective: Vec<EffectiveSetting>,
+    pub(super) layers: Layers,
+    /// The settings that the sources set when they were last read.
+    pub(super) own: Gathered,
+    /// The settings on record in force. None if the node runs with its own ones.
+    pub(super) record: Option<RecordedSettings>,
+}
+
+impl RunningSettings {
+    /// Makes the cluster's page and warnings say how the node runs with the settings on record.
+    pub(super) fn show_in(&self, cluster: &ClusterLink) {
+        let differing = self.record.as_ref().map(|record| record.differing(&self.own));
+        let keys = differing.unwrap_or_default().into_iter().map(|difference| difference.key);
+        cluster.set_record(self.record.is_some(), keys.collect());
+    }
+}
+
+/// Settings that may take the place of those in force.
+struct NextSettings {
+    config: NodeConfig,
+    settings: RunningSettings,
+    /// Settings of the cluster that the sources set to other values than the record.
+    not_as_recorded: Vec<Difference>,
+}
+
+/// Reads the configuration of a node from its own settings and those on record, off the threads of its actors.
+async fn next(
     layers: Layers,
+    own: Gathered,
+    record: Option<RecordedSettings>,
+) -> Result<NextSettings, ReloadRefused> {
+    let reading = tokio::task::spawn_blocking(move || {
+        let merged = match &record {
+            Some(record) => record.with_node_part(&own)?,
+            None => own.clone(),
+        };
+        let (config, effective) = config::resolve::<NodeConfig>(merged)?;
+        let differing = record.as_ref().map(|record| record.differing(&own));
+        let settings = RunningSettings { effective, layers, own, record };
+        Ok(NextSettings { config, settings, not_as_recorded: differing.unwrap_or_default() })
+    });
+    let read: Result<NextSettings, ConfigFaults> = reading.await.map_err(anyhow::Error::from)?;
+    Ok(read?)
 }
 
 impl NodeReloader {
     /// For a node that runs with `live` and the settings `running`.
     pub(super) fn new(
-        layers: Layers,
-        running: Vec<EffectiveSetting>,
+        running: RunningSettings,
         (live, actors, share_links, cluster): (
             LiveConfig,
             Arc<Wiring>,
@@ -56,7 +97,7 @@ impl NodeReloader {
         ),
         (audit, clock): (AuditRecorder, Clock),
     ) -> Self {
-        let running = Mutex::new(RunningSettings { effective: running, layers });
+        let running = Mutex::new(running);
         NodeReloader { live, actors, share_links, cluster, audit, clock, running }
     }
 
@@ -65,82 +106,84 @@ impl NodeReloader {
         self.running.lock().await.effective.clone()
     }
 
-    /// The version of the settings on record with which the node runs. None if it runs with its own.
-    pub async fn recorded_version(&self) -> Option<u64> {
-        self.running.lock().await.layers.record.as_ref().map(|record| record.version)
+    /// The settings on record with which the node runs. None if it runs with its own.
+    pub async fn recorded(&self) -> Option<RecordedSettings> {
+        self.running.lock().await.record.clone()
     }
 
-    /// The settings of the cluster in the configuration of this node, as the text of a record.
-    ///
-    /// # Errors
-    /// The configuration has faults now.
-    pub async fn cluster_part(&self) -> Result<String, ReloadRefused> {
-        let layers = self.running.lock().await.layers.clone();
-        let read = tokio::task::spawn_blocking(move || cluster_part::cluster_part(&layers)).await;
-        Ok(read.map_err(anyhow::Error::from)??)
+    /// The settings of the cluster with which this node runs without a record, as the text of a record.
+    pub async fn cluster_part(&self) -> SettingsText {
+        let running = self.running.lock().await;
+        recorded::cluster_part(&running.own, &running.effective)
     }
 
-    /// The changes on this node if these settings were on record.
+    /// The changes on this node from one record to another. Without a first one, from the settings in force.
     ///
     /// # Errors
-    /// They have faults, or do not go with the settings of this node.
-    pub async fn would_follow(
+    /// The other record has faults, or does not go with the settings of this node.
+    pub async fn changes(
         &self,
-        settings: RecordedSettings,
+        from: Option<RecordedSettings>,
+        to: RecordedSettings,
     ) -> Result<Reloaded, ReloadRefused> {
-        let mut running = self.running.lock().await;
-        let layers = Layers { record: Some(settings.into()), ..running.layers.clone() };
-        let mut changes = self.apply(&mut running, layers, true).await?;
-        // The file may have changed too.
-        let is_shared = |difference: &Difference| {
-            let setting = running.effective.iter().find(|one| one.key == difference.key);
-            setting.is_some_and(|setting| setting.applies.scope == Scope::Cluster)
+        let (layers, own, in_force) = {
+            let running = self.running.lock().await;
+            (running.layers.clone(), running.own.clone(), running.record.clone())
         };
-        changes.applied.retain(is_shared);
-        changes.needs_restart.retain(is_shared);
-        Ok(changes)
+        let before = next(layers.clone(), own.clone(), from.or(in_force)).await?;
+        let after = next(layers, own, Some(to)).await?;
+        Ok(Reloaded::between(
+            (&before.config, before.settings.effective.as_slice()),
+            (&after.config, after.settings.effective.as_slice()),
+        ))
     }
 
-    /// Applies settings on record. If they are refused, the former ones stay in force.
+    /// Applies settings on record, or the own ones again. If they are refused, the former ones stay in force. The
+    /// sources are not read again.
     ///
     /// # Errors
     /// They do not go with the settings of this node.
-    pub async fn follow(&self, settings: RecordedSettings) -> Result<Reloaded, ReloadRefused> {
+    pub async fn follow(
+        &self,
+        record: Option<RecordedSettings>,
+    ) -> Result<Reloaded, ReloadRefused> {
         let mut running = self.running.lock().await;
-        let layers = Layers { record: Some(settings.into()), ..running.layers.clone() };
-        self.apply(&mut running, layers, false).await
+        let next = next(running.layers.clone(), running.own.clone(), record).await?;
+        self.apply(&mut running, next, false).await
     }
 
     /// Reloads the configuration and applies it; an invalid one is refused as a whole. A `dry` run
     /// only returns the changes.
     pub async fn reload(&self, dry: bool) -> Result<Reloaded, ReloadRefused> {
         let mut running = self.running.lock().await;
-        let layers = running.layers.clone();
-        self.apply(&mut running, layers, dry).await
+        let LoadedNodeConfig { given, layers, .. } = read_again(running.layers.clone()).await?;
+        let next = next(layers, given, running.record.clone()).await?;
+        let reloaded = self.apply(&mut running, next, dry).await?;
+        if !dry {
+            let files = AdminTokenFiles::new(&self.live.now().config.data_dir);
+            admin_token::recover_on_request(&self.actors, &files, &self.audit).await;
+        }
+        Ok(reloaded)
     }
 
     async fn apply(
         &self,
         running: &mut RunningSettings,
-        layers: Layers,
+        next: NextSettings,
         dry: bool,
     ) -> Result<Reloaded, ReloadRefused> {
-        let LoadedNodeConfig { config, effective, layers } = read_again(layers).await?;
+        let NextSettings { mut config, mut settings, not_as_recorded } = next;
         let before = self.live.now();
-        let mut reloaded = Reloaded::between(
+        let changes = Reloaded::between(
             (&before.config, running.effective.as_slice()),
-            (&config, effective.as_slice()),
+            (&config, settings.effective.as_slice()),
         );
-        let compared = compared(layers.clone(), effective.clone()).await?;
-        reloaded.not_as_recorded = compared.not_as_recorded;
+        let reloaded = Reloaded { not_as_recorded, ..changes };
         if !dry {
-            let mut config = config;
             config.keep_until_restart(&before.config);
             let listener = self.share_links.prepare(&config).await.map_err(anyhow::Error::from)?;
-            let shared = self.cluster.apply_config(&config, &compared.wished).await;
+            let shared = self.cluster.apply_config(&config, &settings.effective).await;
             shared.map_err(anyhow::Error::from)?;
-            let differing = reloaded.not_as_recorded.iter();
-            self.cluster.set_not_as_recorded(differing.map(|one| one.key.clone()).collect());
             let after = self.live.set(config).map_err(anyhow::Error::from)?;
             // Before the owner of shares gets new roots, because it must find them open.
             self.share_links.apply_config(&after.config, listener).await;
@@ -150,11 +193,11 @@ impl NodeReloader {
                 self.audit.change_settings(limits);
             }
             logging::change_level(&after.config.log.level);
-            keep_the_rest(&mut running.effective, effective);
-            running.layers = layers;
+            keep_the_rest(&mut running.effective, std::mem::take(&mut settings.effective));
+            settings.effective = std::mem::take(&mut running.effective);
+            *running = settings;
+            running.show_in(&self.cluster);
             self.actors.publish_reload(&reloaded);
-            let files = AdminTokenFiles::new(&after.config.data_dir);
-            admin_token::recover_on_request(&self.actors, &files, &self.audit).await;
         }
         Ok(reloaded)
     }
@@ -171,27 +214,6 @@ impl NodeReloader {
             Err(refused) => refused.log(),
         }
     }
-}
-
-/// The own settings of a node beside those on record.
-struct ComparedSettings {
-    /// Settings of the cluster that the node sets to other values.
-    not_as_recorded: Vec<Difference>,
-    /// The settings that the node asks for.
-    wished: Vec<EffectiveSetting>,
-}
-
-/// Compares the layers with the record, off the threads of actors.
-async fn compared(
-    layers: Layers,
-    in_force: Vec<EffectiveSetting>,
-) -> Result<ComparedSettings, ReloadRefused> {
-    let comparing = tokio::task::spawn_blocking(move || ComparedSettings {
-        // A fault in a part of the file that has no effect refuses no reload.
-        not_as_recorded: cluster_part::not_as_recorded(&layers).unwrap_or_default(),
-        wished: cluster_part::wished(&layers, &in_force),
-    });
-    Ok(comparing.await.map_err(anyhow::Error::from)?)
 }
 
 impl Wiring {
@@ -416,7 +438,7 @@ mod tests {
         assert_eq!(config.data_dir, running.config.data_dir);
         assert_eq!(config.yard.task.timeout, new().config.yard.task.timeout);
         let layers = Layers::default();
-        let now = LoadedNodeConfig { config, effective, layers };
+        let now = LoadedNodeConfig { config, effective, layers, given: Gathered::default() };
         assert_eq!(between(&now, &new()), (vec![], restart.map(str::to_owned).to_vec()));
     }
 

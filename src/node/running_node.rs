@@ -1,11 +1,13 @@
 //! A running node: builds the actors, and stops them in order.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use actix_web::dev::ServerHandle;
 use reelyard_access::audit::{AuditRecord, AuditRecorder};
 use reelyard_core::clock::Clock;
+use reelyard_core::cluster_id::ClusterId;
 use reelyard_core::event::PieceId;
 use reelyard_core::names::NameTable;
 use reelyard_core::private_dir;
@@ -20,17 +22,16 @@ use tokio::time::timeout;
 use super::actors::{Wiring, host_membership};
 use super::admin_token::{self, AdminTokenFiles};
 use super::cluster::{
-    ClusterLink, JoinParts, RecordKeeper, SettingsFollower, keep_record, own_record, own_url,
+    ClusterLink, JoinParts, SettingsFollower, allow_if_current, keep_record, own_record, own_url,
     read_settings_cache,
 };
 use super::live_config::LiveConfig;
 use super::node_clocks::NodeClocks;
 use super::node_error::NodeError;
-use super::reload::{LoadedNodeConfig, NodeReloader};
+use super::reload::{LoadedNodeConfig, NodeReloader, RunningSettings};
 use super::share_links::{self, ShareLinks};
 use super::{identity, name_sweep, settings};
-use crate::config::reading::cluster_part;
-use crate::config::{Layers, NodeConfig};
+use crate::config::{self, NodeConfig};
 use crate::http::access::{LoginGuard, WorkerRefusals};
 use crate::http::computing::{SharedAnswer, WorkLimit};
 use crate::http::node as http;
@@ -77,14 +78,16 @@ impl RunningNode {
         configured: LoadedNodeConfig,
         clock: Clock,
     ) -> Result<RunningNode, NodeError> {
-        let LoadedNodeConfig { config, effective, layers } = with_recorded_settings(configured)?;
-        let listener = std::net::TcpListener::bind(config.listen)
-            .map_err(|error| NodeError::Listen(config.listen, error))?;
-        let listen =
-            listener.local_addr().map_err(|error| NodeError::Listen(config.listen, error))?;
-        private_dir::create(&config.data_dir)
-            .map_err(|error| NodeError::DataDir(config.data_dir.display().to_string(), error))?;
-        private_dir::narrow(&config.data_dir, &settings::OWN_FILES);
+        let listen = configured.config.listen;
+        let listener = std::net::TcpListener::bind(listen)
+            .map_err(|error| NodeError::Listen(listen, error))?;
+        let listen = listener.local_addr().map_err(|error| NodeError::Listen(listen, error))?;
+        let data_dir = configured.config.data_dir.clone();
+        private_dir::create(&data_dir)
+            .map_err(|error| NodeError::DataDir(data_dir.display().to_string(), error))?;
+        private_dir::narrow(&data_dir, &settings::OWN_FILES);
+        let identity = identity::identify(&configured.config)?;
+        let (config, running) = with_record(configured, &data_dir, identity.cluster);
         let live = LiveConfig::new(config.clone())?;
         let roots = share_links::open_roots(&config);
         let pieces = [
@@ -95,19 +98,14 @@ impl RunningNode {
             PieceId::Access,
             PieceId::Settings,
         ];
-        let identity = identity::identify(&config)?;
-        let (cluster, forwarded) = ClusterLink::start(
-            identity,
-            &config,
-            &cluster_part::wished(&layers, &effective),
-            &clock,
-        )
-        .await?;
-        cluster.set_not_as_recorded(cluster_part::keys_not_as_recorded(&layers));
+        let (cluster, forwarded) =
+            ClusterLink::start(identity, &config, &running.effective, &clock).await?;
+        running.show_in(&cluster);
         let transport = Arc::new(cluster.transport().clone());
         let clocks = NodeClocks::new(clock.clone());
         let options = settings::journal(&config, identity, &clocks);
         let journal = Journal::open(options, transport, &pieces).await?;
+        journal.allow_decisions(false);
         cluster.has_journal(&journal);
         // The store is locked for this process, so the audit beside it is too.
         let audit_dir = settings::audit_dir(&config.data_dir);
@@ -117,6 +115,11 @@ impl RunningNode {
         let names = NameTable::new();
         let actors = Wiring::start(&live, &journal, &names, &clocks, &roots.shared_dirs())?;
         host_membership::start_following(&actors);
+        tokio::spawn(allow_if_current(
+            journal.clone(),
+            actors.settings_views.clone(),
+            running.record.clone(),
+        ));
         wait_until_ready(&journal, &actors, &config).await;
         let sweeping = tokio::spawn(name_sweep::sweep(names.clone(), Arc::clone(&actors)));
         let stopping = watch::Sender::new(false);
@@ -125,7 +128,7 @@ impl RunningNode {
         let share_links = Arc::new(share_links);
         let parts =
             (live.clone(), Arc::clone(&actors), Arc::clone(&share_links), Arc::clone(&cluster));
-        let reloader = NodeReloader::new(layers, effective, parts, (audit.clone(), clock.clone()));
+        let reloader = NodeReloader::new(running, parts, (audit.clone(), clock.clone()));
         let reloader = Arc::new(reloader);
         let token_files = AdminTokenFiles::new(&config.data_dir);
         let url = own_url(&config, listen);
@@ -136,12 +139,16 @@ impl RunningNode {
             clock: clock.clone(),
             joined: Arc::clone(&joined),
         });
-        let keeper = RecordKeeper {
+        let follower = SettingsFollower {
             actors: Arc::clone(&actors),
             reloader: Arc::clone(&reloader),
             cluster: Arc::clone(&cluster),
+            journal: journal.clone(),
+            joined,
+            data_dir,
+            audit: audit.clone(),
+            clock: clock.clone(),
         };
-        let follower = SettingsFollower::new(keeper, joined, config.data_dir.clone());
         let following = tokio::spawn(follower.run());
         let wanted = watch::Sender::new(own_record(identity, &config, &url));
         let recording = tokio::spawn(keep_record(journal.clone(), wanted.subscribe()));
@@ -250,13 +257,29 @@ impl RunningNode {
     }
 }
 
-/// The configuration with the settings on record that this node had when it stopped.
-fn with_recorded_settings(configured: LoadedNodeConfig) -> Result<LoadedNodeConfig, NodeError> {
-    let Some(recorded) = read_settings_cache(&configured.config.data_dir)? else {
-        return Ok(configured);
-    };
-    let layers = Layers { record: Some(recorded.into()), ..configured.layers };
-    Ok(LoadedNodeConfig::read(layers)?)
+/// The configuration with the settings on record that this node had when it stopped. If they do not go with its own
+/// ones, it starts with those, and makes no decisions before it gets other settings.
+fn with_record(
+    configured: LoadedNodeConfig,
+    data_dir: &Path,
+    cluster: ClusterId,
+) -> (NodeConfig, RunningSettings) {
+    let LoadedNodeConfig { config, effective, layers, given } = configured;
+    let own = RunningSettings { effective, layers, own: given, record: None };
+    let Some(record) = read_settings_cache(data_dir, cluster) else { return (config, own) };
+    let merged = record.with_node_part(&own.own);
+    match merged.and_then(config::resolve::<NodeConfig>) {
+        Ok((config, effective)) => {
+            (config, RunningSettings { effective, record: Some(record), ..own })
+        }
+        Err(faults) => {
+            tracing::error!(
+                version = record.version,
+                "this node starts without the settings on record, and makes no decisions: {faults}"
+            );
+            (config, own)
+        }
+    }
 }
 
 /// The row about the start of a node.

@@ -21,7 +21,7 @@ pub struct WorkerReloader {
 impl WorkerReloader {
     /// For a worker that was started with this configuration.
     pub fn new(configured: LoadedWorkerConfig) -> Self {
-        let LoadedWorkerConfig { config, effective, layers } = configured;
+        let LoadedWorkerConfig { config, effective, layers, .. } = configured;
         WorkerReloader { layers, running: Mutex::new((config, effective)) }
     }
 

@@ -3,7 +3,6 @@
 use serde::{Deserialize, Serialize};
 
 use crate::instant::Rfc3339;
-use crate::request_name::request_name;
 
 /// Result of a reload of the configuration.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
@@ -48,8 +47,6 @@ pub struct SettingsVersionInfo {
     /// The reason. Missing if none was given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// The number of settings that it sets.
-    pub settings: u64,
 }
 
 /// A version of the settings that the cluster has on record.
@@ -82,16 +79,13 @@ pub struct WantedSettings {
     /// The version whose settings come on record again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<u64>,
-    /// The version that the caller saw as the newest one. A newer one is then not overwritten.
+    /// The version that the caller saw as the newest one, so that a newer one is not overwritten. Needed unless
+    /// `dry_run` is set. A repeated request records nothing twice.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub follows: Option<u64>,
     /// Only report the changes, and record nothing.
     #[serde(default)]
     pub dry_run: bool,
-    /// Idempotency key.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "request_name")]
-    #[schema(min_length = 1, max_length = 200)]
-    pub request_id: Option<String>,
 }
 
 impl std::fmt::Debug for WantedSettings {
@@ -108,8 +102,8 @@ impl std::fmt::Debug for WantedSettings {
 /// The changes by other settings for the cluster.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct SettingsRecorded {
-    /// Whether the changes were only reported.
-    pub dry_run: bool,
+    /// Whether they are on record now as a version of their own.
+    pub is_recorded: bool,
     /// The newest version now.
     pub version: u64,
     /// Settings that change at once.

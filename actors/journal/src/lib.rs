@@ -70,6 +70,8 @@ struct JournalInner {
     counters: Arc<JournalCounters>,
     commit_timeout: Duration,
     stuck: StuckOwners,
+    /// Whether owners decide while this node leads.
+    decides: watch::Sender<bool>,
     /// The first `stop` takes this value.
     open: Mutex<Option<OpenJournal>>,
 }
@@ -131,8 +133,19 @@ impl Journal {
             counters,
             commit_timeout: settings.commit_timeout,
             stuck: StuckOwners::default(),
+            decides: watch::Sender::new(true),
             open: Mutex::new(Some(OpenJournal { store, closed, proposing })),
         })))
+    }
+
+    /// Sets whether owners make decisions of their own while this node leads. Requests are decided anyway.
+    pub fn allow_decisions(&self, allowed: bool) {
+        self.0.decides.send_if_modified(|now| std::mem::replace(now, allowed) != allowed);
+    }
+
+    /// Whether they do, as a channel to watch.
+    pub fn decisions(&self) -> watch::Receiver<bool> {
+        self.0.decides.subscribe()
     }
 
     /// Makes `owner` apply the events of `piece`. It first gets the current piece (`Install`, then `Apply`
@@ -343,6 +356,10 @@ impl ReplicatedLog for Journal {
 
     fn leadership(&self) -> watch::Receiver<Leadership> {
         Journal::leadership(self)
+    }
+
+    fn allows_decisions(&self) -> bool {
+        *self.0.decides.borrow()
     }
 
     fn disk_full(&self) -> Option<String> {

@@ -7,7 +7,7 @@ use reelyard_core::settings;
 
 settings! {
     /// Elections of a leader.
-    pub struct ElectionConfig [restart] {
+    pub struct ElectionConfig [restart, node] {
         /// Interval between two heartbeats of the leader.
         heartbeat: Duration = Default "100ms",
         /// Shortest time without a heartbeat before an election.

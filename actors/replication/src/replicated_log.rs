@@ -38,6 +38,12 @@ pub trait ReplicatedLog: Send + Sync {
     /// The current leader, as a channel to watch.
     fn leadership(&self) -> watch::Receiver<Leadership>;
 
+    /// Whether owners on this node make decisions of their own while it leads. They make none before the node runs
+    /// with the settings on record.
+    fn allows_decisions(&self) -> bool {
+        true
+    }
+
     /// Why the log accepts no commits for lack of room on the disk. None while there is room.
     fn disk_full(&self) -> Option<String>;
 

@@ -335,7 +335,7 @@ fn events_of_boxes_fit() {
 #[test]
 fn events_of_settings_on_record_fit() {
     let asked = RecordSettings {
-        text: text(LONGEST_TEXT_ON_RECORD),
+        text: text(LONGEST_TEXT_ON_RECORD).into(),
         follows: 0,
         by: text(80),
         why: text(LONGEST_REASON_OF_CHANGE),

@@ -20,17 +20,6 @@ fn hosts(cluster: &NodeCluster, index: usize) -> Option<Vec<String>> {
     hosts.map(|host| Some(host["host"].as_str()?.to_owned())).collect()
 }
 
-/// The value of a setting that a node runs with, by the difference to another one.
-fn timeout_in_force(cluster: &NodeCluster, index: usize) -> Option<String> {
-    let body =
-        serde_json::json!({ "text": "task.timeout = \"17m\"\n", "dry_run": true }).to_string();
-    let answer = cluster.request(index, "POST", "/api/v1/config/versions", &body)?;
-    let answer: Value = serde_json::from_str(&answer.body).ok()?;
-    let mut changes = answer["applied"].as_array()?.iter();
-    let change = changes.find(|change| change["key"] == "task.timeout")?;
-    Some(change["from"].as_str()?.to_owned())
-}
-
 fn succeeds(cluster: &NodeCluster, index: usize, arguments: &[&str]) -> Result<String> {
     let ran = cluster.call(index, arguments);
     ensure!(ran.code == Some(0), "{arguments:?}: {}", ran.err);
@@ -87,7 +76,8 @@ fn settings_are_changed_for_all_nodes_and_outlive_the_leader() -> Result<()> {
     let late = serde_json::json!({ "text": "task.timeout = \"5m\"\n", "follows": 1 }).to_string();
     let late = cluster.request(2, "POST", "/api/v1/config/versions", &late).context("an answer")?;
     ensure!(late.status == 409 && late.body.contains("changed-meanwhile"), "{late:?}");
-    let faulty = serde_json::json!({ "text": "task.timeout = \"soon\"\n" }).to_string();
+    let faulty =
+        serde_json::json!({ "text": "task.timeout = \"soon\"\n", "dry_run": true }).to_string();
     let faulty =
         cluster.request(2, "POST", "/api/v1/config/versions", &faulty).context("an answer")?;
     ensure!(faulty.status == 422 && faulty.body.contains("task.timeout"), "{faulty:?}");
@@ -108,14 +98,40 @@ fn settings_are_changed_for_all_nodes_and_outlive_the_leader() -> Result<()> {
     if let Some(leader) = &mut cluster.nodes[0].process {
         leader.kill();
     }
-    cluster.wait(1, "another node leads with the settings on record", |view| {
-        view["leader"].as_u64().filter(|leader| *leader != 1)?;
-        (timeout_in_force(&cluster, 1)? == "\"41m\"").then_some(())
+    cluster.wait(1, "another node leads", |view| {
+        view["leader"].as_u64().filter(|leader| *leader != 1).map(|_| ())
     })?;
     let kept = hosts(&cluster, 1).context("hosts")?;
     ensure!(kept == ["127.0.0.1:9"], "{kept:?}");
+    let in_force = succeeds(&cluster, 1, &["config", "reload", "--dry-run"])?;
+    ensure!(in_force.contains("task.timeout: \"41m\" -> \"7m\""), "{in_force}");
 
-    // An earlier version comes back. The node that was away gets it too, and starts with it next time.
+    // All nodes start again without what they knew of the record. None decides by its own file.
+    for node in &mut cluster.nodes {
+        if let Some(process) = &mut node.process {
+            process.kill();
+        }
+        std::fs::remove_file(node.data_dir.join("settings-on-record"))?;
+    }
+    for index in 0..3 {
+        cluster.start(index)?;
+    }
+    for index in 0..3 {
+        cluster.wait(index, "the settings on record are in force again", |view| {
+            view["leader"].as_u64()?;
+            cluster.nodes[index].data_dir.join("settings-on-record").exists().then_some(())
+        })?;
+    }
+    let kept = hosts(&cluster, 0).context("hosts")?;
+    ensure!(kept == ["127.0.0.1:9"], "{kept:?}");
+
+    // An earlier version comes back. The node that was away gets it too.
+    if let Some(process) = &mut cluster.nodes[0].process {
+        process.kill();
+    }
+    cluster.wait(2, "another node leads", |view| {
+        view["leader"].as_u64().filter(|leader| *leader != 1).map(|_| ())
+    })?;
     succeeds(&cluster, 2, &["config", "revert", "1"])?;
     cluster.start(0)?;
     cluster.wait(0, "the node that was away has the earlier settings", |_| {
@@ -129,6 +145,10 @@ fn settings_are_changed_for_all_nodes_and_outlive_the_leader() -> Result<()> {
     );
     ensure!(!shown.contains("log.level"), "{shown}");
     let cached = std::fs::read_to_string(cluster.nodes[1].data_dir.join("settings-on-record"))?;
-    ensure!(cached.starts_with("# reelyard settings on record 1, version 3\n"), "{cached}");
+    ensure!(
+        cached.starts_with("# reelyard settings on record 1, cluster ")
+            && cached.contains(", version 3\n"),
+        "{cached}"
+    );
     Ok(())
 }

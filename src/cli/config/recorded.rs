@@ -4,11 +4,8 @@ use std::io::Write;
 use std::path::Path;
 
 use anyhow::Context;
-use reelyard_api::{
-    SettingChange, SettingsRecorded, SettingsVersionInfo, SettingsVersionView, WantedSettings,
-};
+use reelyard_api::{SettingsRecorded, SettingsVersionInfo, SettingsVersionView, WantedSettings};
 use reelyard_core::bounded_read::{self, InputSource};
-use reelyard_core::event::RequestId;
 
 use super::shown_change::changed;
 use crate::cli::client::{NodeArgs, NodeClient, PageArgs};
@@ -54,9 +51,8 @@ fn record(
     let ask = WantedSettings { dry_run: true, ..wanted.clone() };
     let mut answer: SettingsRecorded = client.post_body(&path, &ask)?;
     if !dry_run {
-        let request_id = Some(RequestId::random().to_string());
-        let follows = Some(answer.version);
-        let apply = WantedSettings { dry_run: false, follows, request_id, ..wanted };
+        // The version makes a repetition harmless.
+        let apply = WantedSettings { dry_run: false, follows: Some(answer.version), ..wanted };
         answer = client.post_named(&path, &apply)?;
     }
     let out = &mut node.output.printer(out);
@@ -78,12 +74,12 @@ fn print(answer: &SettingsRecorded, out: &mut Printer<'_>) -> Result<(), Command
         let keys = plain(&answer.left_out.join(", "));
         out.remark(&format!("left out, because each node has its own: {keys}"))?;
     }
-    let all: Vec<&SettingChange> = answer.applied.iter().chain(&answer.needs_restart).collect();
     let version = answer.version;
-    match (all.is_empty(), answer.dry_run) {
-        (true, _) => writeln!(out, "nothing differs from version {version} on record")?,
+    let differs = !answer.applied.is_empty() || !answer.needs_restart.is_empty();
+    match (answer.is_recorded, differs) {
+        (true, _) => writeln!(out, "version {version} is on record")?,
         (false, true) => writeln!(out, "nothing was recorded: version {version} stays in force")?,
-        (false, false) => writeln!(out, "version {version} is on record")?,
+        (false, false) => writeln!(out, "nothing differs from version {version} on record")?,
     }
     Ok(())
 }
@@ -100,7 +96,6 @@ fn table(versions: &[SettingsVersionInfo], _: &PrintStyle) -> ListTable {
         ListColumn::right("VERSION"),
         ListColumn::left("RECORDED"),
         ListColumn::name("BY"),
-        ListColumn::right("SETTINGS").leaves(1),
         ListColumn::reason("REASON"),
     ]);
     for version in versions {
@@ -108,7 +103,6 @@ fn table(versions: &[SettingsVersionInfo], _: &PrintStyle) -> ListTable {
             text(version.version),
             ListCell::At(version.at.0),
             text(&version.by),
-            text(version.settings),
             maybe(version.reason.as_ref(), text),
         ]);
     }

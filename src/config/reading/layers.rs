@@ -2,7 +2,6 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use reelyard_core::settings::{ConfigFaults, Gathered, RawSetting, RawValue, SettingOrigin};
 use toml::Value;
@@ -32,23 +31,12 @@ pub struct Layers {
     pub environment: Vec<(OsString, OsString)>,
     /// The `--set` arguments, `key=value`; the last one of a key counts.
     pub set: Vec<String>,
-    /// The settings that the cluster has on record. With them no other layer sets a setting of the cluster.
-    pub record: Option<Arc<RecordedSettings>>,
-}
-
-/// Settings that a cluster has on record.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RecordedSettings {
-    /// The number of the version.
-    pub version: u64,
-    /// A configuration file that sets only settings of the cluster.
-    pub text: Arc<str>,
 }
 
 impl Layers {
     /// The layers of this process: `file`, its environment, and `set`.
     pub fn of_process(file: Option<PathBuf>, set: Vec<String>) -> Self {
-        Layers { file, environment: std::env::vars_os().collect(), set, record: None }
+        Layers { file, environment: std::env::vars_os().collect(), set }
     }
 
     /// Combines the layers. Fails if the file is not TOML, because other faults could then only be
@@ -60,12 +48,6 @@ impl Layers {
         }
         self.gather_environment(keys, &mut gathered);
         self.gather_arguments(keys, &mut gathered);
-        if let Some(record) = &self.record {
-            let is_shared = |key: &str| keys.of_cluster.contains(key);
-            gathered.given.retain(|key, _| !is_shared(key));
-            gathered.faults.retain(|fault| !fault.key.as_deref().is_some_and(is_shared));
-            file::read_record(&record.text, record.version, keys, &mut gathered)?;
-        }
         Ok(gathered)
     }
 
@@ -186,7 +168,7 @@ mod tests {
         let path = file.as_ref().map(|file| file.to_path_buf());
         let environment = environment.iter().map(|(k, v)| (k.into(), v.into())).collect();
         let set = set.iter().map(|s| (*s).to_owned()).collect();
-        Laid { layers: Layers { file: path, environment, set, record: None }, _file: file }
+        Laid { layers: Layers { file: path, environment, set }, _file: file }
     }
 
     fn faults(layers: &Layers) -> Vec<String> {

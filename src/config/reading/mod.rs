@@ -1,8 +1,8 @@
 //! Files, environment and arguments, and what can be wrong with them.
 
-pub mod cluster_part;
 pub(crate) mod exposed;
 pub(crate) mod file;
 pub(crate) mod inputs;
 pub(crate) mod layers;
+pub mod recorded;
 pub mod renamed;

@@ -57,9 +57,12 @@ impl ConfiguredPools {
     /// Commits the pools whenever that is due, until the journal has stopped.
     pub(super) async fn keep(self, actor: Supervised<BoxLease>, journal: Journal) {
         let (mut wanted, mut leadership) = (self.0.wanted.subscribe(), journal.leadership());
+        let mut decisions = journal.decisions();
         let mut due = wanted.borrow_and_update().clone();
         loop {
+            let decides = *decisions.borrow_and_update();
             let again = match *leadership.borrow_and_update() {
+                Leadership::Leading { .. } if !decides => None,
                 Leadership::Leading { .. } => self.put(&actor, &mut due).await,
                 Leadership::Following { .. } | Leadership::Nobody => self.forget(),
                 Leadership::Stopped => return,
@@ -70,8 +73,9 @@ impl ConfiguredPools {
                         return;
                     }
                 }
-                // This task keeps the sender alive.
+                // This task keeps both senders alive.
                 _ = wanted.changed() => {}
+                _ = decisions.changed() => {}
                 // A retry commits only the pools that failed: the API may have changed the others.
                 () = sleep(again.unwrap_or_default()), if again.is_some() => continue,
             }

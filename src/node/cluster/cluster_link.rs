@@ -47,10 +47,21 @@ pub struct ClusterLink {
     patience: Duration,
     /// Where a reload changes the record of this node.
     recording: OnceLock<(watch::Sender<MemberRecord>, SocketAddr)>,
-    /// Settings of the cluster that the file of this node sets to other values than those on record.
-    not_as_recorded: StdMutex<Vec<String>>,
+    /// How this node runs with the settings on record.
+    record: StdMutex<RecordState>,
     /// None while `cluster.listen` is not set.
     listening: Mutex<Option<ActiveListener>>,
+}
+
+/// How a node runs with the settings on record.
+#[derive(Clone, Debug, Default)]
+pub(super) struct RecordState {
+    /// Whether it runs with settings on record.
+    pub(super) is_followed: bool,
+    /// Settings of the cluster that its file sets to other values.
+    pub(super) differing_keys: Vec<String>,
+    /// Why the newest ones do not take effect.
+    pub(super) not_followed: Option<String>,
 }
 
 struct ActiveListener {
@@ -85,7 +96,7 @@ impl ClusterLink {
             local,
             journal,
             recording: OnceLock::new(),
-            not_as_recorded: StdMutex::default(),
+            record: StdMutex::default(),
             listening: Mutex::default(),
         });
         link.listen(&config.cluster).await?;
@@ -160,15 +171,24 @@ impl ClusterLink {
         Ok(())
     }
 
-    /// Warns of these settings of the cluster from now on. The file of this node sets them to other values than those
-    /// on record.
-    pub fn set_not_as_recorded(&self, keys: Vec<String>) {
-        *self.not_as_recorded.lock().unwrap_or_else(PoisonError::into_inner) = keys;
+    /// This node runs with settings on record, or not. Its file sets `keys` to other values.
+    pub fn set_record(&self, is_followed: bool, keys: Vec<String>) {
+        let mut record = self.record.lock().unwrap_or_else(PoisonError::into_inner);
+        record.is_followed = is_followed;
+        record.differing_keys = keys;
     }
 
-    /// The settings of [`ClusterLink::set_not_as_recorded`].
-    pub(super) fn not_as_recorded(&self) -> Vec<String> {
-        self.not_as_recorded.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    /// Sets why the newest settings on record do not take effect here. Answers whether that is news.
+    pub fn set_not_followed(&self, why: Option<String>) -> bool {
+        let mut record = self.record.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_news = record.not_followed != why;
+        record.not_followed = why;
+        is_news
+    }
+
+    /// How this node runs with the settings on record.
+    pub(super) fn record_state(&self) -> RecordState {
+        self.record.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Takes no more calls and requests of other nodes.

@@ -64,6 +64,10 @@ impl ClusterLink {
 
     /// Whether the settings of the cluster in the file of this member differ from those of this node.
     pub fn differs(&self, peer: &PeerView) -> bool {
+        // With settings on record no file decides about the cluster, and each node warns of its own file.
+        if self.record_state().is_followed {
+            return false;
+        }
         peer.settings.is_some_and(|settings| settings != self.member().settings())
     }
 
@@ -77,19 +81,22 @@ impl ClusterLink {
         let is_member = |peer: &PeerView| members.iter().any(|member| member.number == peer.number);
         for peer in self.peers().iter().filter(|peer| is_member(peer) && self.differs(peer)) {
             warnings.push(format!(
-                "the settings of the cluster in the file of node {} differ from those here: look at \"reelyard cluster \
-                 status\" there",
+                "the settings of the cluster in the file of node {} differ from those here: make both files equal, \
+                 and reload",
                 peer.number
             ));
         }
-        let keys = self.not_as_recorded();
-        if !keys.is_empty() {
+        let record = self.record_state();
+        if !record.differing_keys.is_empty() {
             warnings.push(format!(
                 "the file of this node sets {} to other values than those on record: run \"reelyard config apply \
                  FILE\", or remove them and reload",
-                keys.join(", ")
+                record.differing_keys.join(", ")
             ));
         }
+        warnings.extend(record.not_followed.map(|why| {
+            format!("the newest settings on record do not take effect on this node: {why}")
+        }));
         let clocks = self.journal().map(Journal::wrong_clocks).unwrap_or_default();
         warnings.extend(clocks.into_iter().map(|(number, ahead_ms)| wrong_clock(number, ahead_ms)));
         warnings.extend(self.certificate_end().and_then(|ends| certificate_warning(ends, now)));

@@ -13,5 +13,5 @@ mod settings_cache;
 pub use cluster_link::{ClusterLink, ClusterLinkError};
 pub use node_service::{ForwardedStream, JoinParts};
 pub use own_record::{keep as keep_record, own_record, own_url};
-pub use recorded_settings::{RecordKeeper, SettingsFollower};
-pub use settings_cache::{BadSettingsCache, SETTINGS_CACHE, read as read_settings_cache};
+pub use recorded_settings::{SettingsFollower, allow_if_current};
+pub use settings_cache::{SETTINGS_CACHE, read as read_settings_cache};

@@ -1,12 +1,20 @@
 //! Follows the settings on record: a node that applied another version reloads with it. A leader with other members
 //! puts its own settings on record if there are none.
+//!
+//! **Invariant:** owners make no decisions of their own before the node runs with the newest settings that it has
+//! applied. Old settings could end shares, and forget hosts and pools.
 
+use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use reelyard_access::audit::{AuditRecord, AuditRecorder};
+use reelyard_core::actor_parts::ViewHandle;
+use reelyard_core::clock::Clock;
 use reelyard_core::event::RequestId;
 use reelyard_core::secret_id::IdSource;
+use reelyard_journal::Journal;
 use reelyard_replication::Member;
 use reelyard_settings::cluster_settings::{ClusterSettingsView, RecordSettings, SettingsVersion};
 use tokio::sync::Notify;
@@ -14,7 +22,7 @@ use tokio::time::sleep;
 
 use super::cluster_link::ClusterLink;
 use super::settings_cache;
-use crate::config::RecordedSettings;
+use crate::config::reading::recorded::RecordedSettings;
 use crate::node::actors::Wiring;
 use crate::node::reload::NodeReloader;
 
@@ -32,37 +40,61 @@ const FIRST_REASON: &str = "the first settings on record: those of the node that
 
 /// Follows the settings on record of one node.
 pub struct SettingsFollower {
-    keeper: RecordKeeper,
-    /// Woken when a node joins.
-    joined: Arc<Notify>,
-    /// The directory of the cache.
-    data_dir: PathBuf,
-}
-
-/// Puts settings on record.
-#[derive(Clone)]
-pub struct RecordKeeper {
     /// The owner of the settings on record, and its view.
     pub actors: Arc<Wiring>,
     /// Knows the own settings, and applies others.
     pub reloader: Arc<NodeReloader>,
-    /// Knows the members.
+    /// Knows the members, and warns.
     pub cluster: Arc<ClusterLink>,
+    /// Holds the decisions of owners.
+    pub journal: Journal,
+    /// Woken when a node joins.
+    pub joined: Arc<Notify>,
+    /// The directory of the cache.
+    pub data_dir: PathBuf,
+    /// Records each version that takes effect here.
+    pub audit: AuditRecorder,
+    /// The time of these rows.
+    pub clock: Clock,
+}
+
+/// The settings on record as a node runs with them.
+fn recorded(version: &SettingsVersion) -> RecordedSettings {
+    RecordedSettings { version: version.number, text: version.text.clone() }
+}
+
+/// Lets owners decide as soon as it is known that this node runs with the newest settings. If it does not, the
+/// [`SettingsFollower`] does that later.
+pub async fn allow_if_current(
+    journal: Journal,
+    views: ViewHandle<ClusterSettingsView>,
+    in_force: Option<RecordedSettings>,
+) {
+    let mut news = views.news();
+    loop {
+        news.borrow_and_update();
+        let view = views.load();
+        if view.is_ready {
+            if view.book.newest().map(|newest| recorded(newest)) == in_force {
+                journal.allow_decisions(true);
+            }
+            return;
+        }
+        if news.changed().await.is_err() {
+            return;
+        }
+    }
 }
 
 impl SettingsFollower {
-    /// Follows by `keeper`. `joined` is notified when a node joins.
-    pub fn new(keeper: RecordKeeper, joined: Arc<Notify>, data_dir: PathBuf) -> Self {
-        SettingsFollower { keeper, joined, data_dir }
-    }
-
     /// Runs until the node stops.
     pub async fn run(self) {
-        let mut news = self.keeper.actors.settings_views.news();
+        let mut news = self.actors.settings_views.news();
+        let mut is_cached = false;
         loop {
             news.borrow_and_update();
-            let view = self.keeper.actors.settings_views.load();
-            let is_done = !view.is_ready || self.is_followed(&view).await;
+            let view = self.actors.settings_views.load();
+            let is_done = !view.is_ready || self.is_followed(&view, &mut is_cached).await;
             tokio::select! {
                 changed = news.changed() => if changed.is_err() { return },
                 () = self.joined.notified() => {}
@@ -71,63 +103,77 @@ impl SettingsFollower {
         }
     }
 
-    /// Whether this node runs with the newest settings on record. Tries to bring that about.
-    async fn is_followed(&self, view: &ClusterSettingsView) -> bool {
-        match view.book.newest() {
-            Some(newest) => self.applies(newest).await,
-            None if view.epoch.is_some() && self.keeper.cluster.has_other_members() => {
-                self.begins_the_record().await
+    /// Whether nothing is left to do. Tries to bring that about.
+    async fn is_followed(&self, view: &ClusterSettingsView, is_cached: &mut bool) -> bool {
+        let newest = view.book.newest().map(|newest| recorded(newest));
+        if self.reloader.recorded().await != newest {
+            *is_cached = false;
+            if !self.follow(newest.clone(), view).await {
+                return false;
             }
-            None => true,
         }
+        self.journal.allow_decisions(true);
+        if !*is_cached {
+            *is_cached = self.cache(newest.clone()).await;
+        }
+        let begins = newest.is_none() && view.epoch.is_some() && self.cluster.has_other_members();
+        *is_cached && (!begins || self.begins_the_record().await)
     }
 
-    async fn applies(&self, newest: &SettingsVersion) -> bool {
-        let SettingsVersion { number: version, text, .. } = newest;
-        if self.keeper.reloader.recorded_version().await == Some(*version) {
-            return true;
-        }
-        let settings = RecordedSettings { version: *version, text: text.clone() };
-        let (dir, to_write) = (self.data_dir.clone(), settings.clone());
-        let writing =
-            tokio::task::spawn_blocking(move || settings_cache::write(&dir, &to_write)).await;
-        if let Err(error) = writing.map_err(std::io::Error::other).flatten() {
-            tracing::error!(
-                version, %error,
-                "the settings on record cannot be written to the data directory"
-            );
-            return false;
-        }
-        match self.keeper.reloader.follow(settings).await {
+    /// Applies settings on record, or the own ones again if there are none.
+    async fn follow(&self, settings: Option<RecordedSettings>, view: &ClusterSettingsView) -> bool {
+        let version = settings.as_ref().map(|settings| settings.version);
+        match self.reloader.follow(settings).await {
             Ok(reloaded) => {
-                let (by, why) = (&newest.by, &newest.why);
-                tracing::info!(version, by, why, "settings on record take effect");
+                tracing::info!(version, "settings on record take effect");
                 reloaded.log();
+                let record = AuditRecord::of_node(self.clock.now(), "node.followedSettings");
+                let after = serde_json::json!({ "version": version });
+                self.audit.record(AuditRecord { after: Some(after), ..record });
+                self.cluster.set_not_followed(None);
                 true
             }
             Err(refused) => {
-                tracing::error!(version, "settings on record do not take effect here: {refused:#}");
+                self.journal.allow_decisions(false);
+                let why = format!("{refused:#}");
+                if self.cluster.set_not_followed(Some(why.clone())) {
+                    tracing::error!(version, why, "settings on record do not take effect here");
+                }
+                if view.epoch.is_some()
+                    && let Err(error) = self.journal.hand_over(None).await
+                {
+                    tracing::debug!(%error, "no other node can lead with the settings on record");
+                }
                 false
             }
         }
     }
 
+    /// Writes the settings for the next start. Answers whether it did.
+    async fn cache(&self, settings: Option<RecordedSettings>) -> bool {
+        let (dir, cluster) = (self.data_dir.clone(), self.journal.identity().cluster);
+        let writing = tokio::task::spawn_blocking(move || {
+            settings_cache::write(&dir, cluster, settings.as_ref())
+        });
+        let written = writing.await.map_err(io::Error::other).flatten();
+        if let Err(error) = &written {
+            tracing::warn!(%error, "the settings on record cannot be written to the data directory");
+        }
+        written.is_ok()
+    }
+
     /// Puts the settings of this node on record as the first version. Answers whether they are.
     async fn begins_the_record(&self) -> bool {
-        if let Some(older) = self.keeper.cluster.older_member() {
-            tracing::warn!(
-                node = older,
-                "settings come on record once this node has a version of reelyard that knows them"
-            );
+        if let Some(older) = self.cluster.older_member() {
+            tracing::debug!(node = older, "settings wait for a later version of this node");
             return false;
         }
-        let text = match self.keeper.reloader.cluster_part().await {
-            Ok(text) => text,
-            Err(faults) => {
-                tracing::error!("the settings of this node cannot be put on record: {faults:#}");
-                return false;
-            }
-        };
+        let text = self.reloader.cluster_part().await;
+        let first = RecordedSettings { version: 1, text: text.clone() };
+        if let Err(refused) = self.reloader.changes(None, first).await {
+            tracing::error!("the settings of this node cannot be put on record: {refused:#}");
+            return false;
+        }
         let asked = RecordSettings {
             text,
             follows: 0,
@@ -135,17 +181,17 @@ impl SettingsFollower {
             why: FIRST_REASON.to_owned(),
             request: RequestId::draw(&mut IdSource::system()),
         };
-        match self.keeper.actors.settings.ask(asked).await {
-            Ok(Ok(_)) => true,
-            Ok(Err(error)) => {
-                tracing::warn!(%error, "the settings of this node are not on record yet");
-                false
+        let error = match self.actors.settings.ask(asked).await {
+            Ok(Ok(_)) => {
+                let record = AuditRecord::of_node(self.clock.now(), "node.recordedSettings");
+                self.audit.record(record);
+                return true;
             }
-            Err(error) => {
-                tracing::warn!(%error, "the settings of this node are not on record yet");
-                false
-            }
-        }
+            Ok(Err(error)) => error.to_string(),
+            Err(error) => error.to_string(),
+        };
+        tracing::warn!(error, "the settings of this node are not on record yet");
+        false
     }
 }
 
@@ -155,7 +201,7 @@ impl ClusterLink {
         self.journal().is_some_and(|journal| journal.members().len() > 1)
     }
 
-    /// The number of a member whose program does not know settings on record. None if every program does.
+    /// The number of a member whose program is not known to read settings on record. None if every program does.
     pub fn older_member(&self) -> Option<u64> {
         let journal = self.journal()?;
         let peers = self.peers();

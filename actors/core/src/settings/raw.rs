@@ -29,7 +29,7 @@ pub struct RawSetting {
 }
 
 /// The combined layers, with faults that were found before values are parsed.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Gathered {
     /// The settings that are set, by key.
     pub given: BTreeMap<String, RawSetting>,

@@ -12,6 +12,9 @@ use crate::piece::Piece;
 /// The shortest wait for the end of a pause.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(1);
 
+/// How long a leader waits before it asks again whether it may decide.
+const HELD: Duration = Duration::from_millis(250);
+
 /// Ticks and views, the same for every owner.
 pub trait OwnerTicks: Owner {
     /// Ticks soon, so that changes at the same time are handled together.
@@ -31,6 +34,10 @@ pub trait OwnerTicks: Owner {
         self.begin_tick(ctx);
         let shell = self.shell();
         let leads = shell.replica.epoch().is_some();
+        if leads && !shell.log.allows_decisions() {
+            self.wake_after(HELD, ctx);
+            return self.renew_view();
+        }
         match shell.pause_left() {
             Some(left) if leads => {
                 self.wake_after(left.max(SHORTEST_PAUSE), ctx);

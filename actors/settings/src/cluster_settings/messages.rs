@@ -9,6 +9,7 @@ use reelyard_replication::CommitError;
 
 use super::state::event::SettingsRefusal;
 use super::state::settings_book::SettingsVersion;
+use super::state::settings_text::SettingsText;
 
 /// Why settings were not recorded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -29,7 +30,7 @@ pub enum ClusterSettingsError {
 #[rtype(result = "Result<Arc<SettingsVersion>, ClusterSettingsError>")]
 pub struct RecordSettings {
     /// A configuration file that sets only settings of the cluster.
-    pub text: String,
+    pub text: SettingsText,
     /// The number of the version that the sender saw as the newest one; 0 if there was none.
     pub follows: u64,
     /// The caller, for the history.

@@ -3,7 +3,7 @@
 use reelyard_settings::cluster_settings::SettingsEvent;
 
 fn part(version: u64, part: u32, text: &str) -> SettingsEvent {
-    SettingsEvent::PartAdded { version, part, text: text.to_owned() }
+    SettingsEvent::PartAdded { version, part, text: text.into() }
 }
 
 fn recorded(version: u64, parts: u32, why: &str) -> SettingsEvent {

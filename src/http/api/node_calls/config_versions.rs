@@ -5,15 +5,16 @@ use reelyard_api::{
     Page, ProblemKind, RecordedSetting, Rfc3339, SettingsRecorded, SettingsVersionInfo,
     SettingsVersionView, WantedSettings, refused,
 };
+use reelyard_core::event::RequestId;
 use reelyard_core::settings::EffectiveSetting;
 use reelyard_settings::cluster_settings::{
     ClusterSettingsError, ClusterSettingsView, RecordSettings, SettingsRefusal, SettingsVersion,
 };
 
 use super::config::setting_change;
-use crate::config::reading::cluster_part;
-use crate::config::{ConfigFaults, Difference, RecordedSettings};
-use crate::http::access::{RequestCaller, request_id};
+use crate::config::reading::recorded::{self, RecordedSettings};
+use crate::config::{ConfigFaults, Difference};
+use crate::http::access::RequestCaller;
 use crate::http::api::call_parts::{Body, NoQuery, PageQuery, page};
 use crate::http::audit::{AuditDetails, reason_of};
 use crate::http::node_state::NodeHttpState;
@@ -66,7 +67,7 @@ pub async fn show(
 {
     let view = state.actors.settings_views.load();
     let version = known(&view, number.into_inner())?;
-    let shown = cluster_part::shown(recorded(version)).map_err(bad_configuration)?;
+    let shown = as_recorded(version).shown().map_err(bad_configuration)?;
     let value = |setting: EffectiveSetting| RecordedSetting {
         value: setting.value.filter(|_| !setting.is_secret),
         key: setting.key,
@@ -95,36 +96,46 @@ pub async fn record(
     _: web::Query<NoQuery>,
     wanted: Body<WantedSettings>,
 ) -> Result<web::Json<SettingsRecorded>, SettingsProblems> {
-    let WantedSettings { text, version, follows, dry_run, request_id: name } =
-        wanted.into_inner().0;
+    let WantedSettings { text, version, follows, dry_run } = wanted.into_inner().0;
     let view = state.actors.settings_views.load();
     require_record(&state, &view)?;
-    let newest = view.book.newest_number();
+    let follows = match follows {
+        Some(follows) => follows,
+        None if dry_run => view.book.newest_number(),
+        None => {
+            return Err(ProblemResponse::bad_request(
+                "set follows to the newest version, as a dry run returns it",
+            )
+            .into());
+        }
+    };
     let (text, left_out) = match (text, version) {
-        (Some(text), None) => cluster_part::of_text(&text).map_err(bad_configuration)?,
-        (None, Some(version)) => (known(&view, version)?.text.to_string(), Vec::new()),
+        (Some(text), None) => recorded::of_file(&text).map_err(bad_configuration)?,
+        (None, Some(version)) => (known(&view, version)?.text.clone(), Vec::new()),
         _ => return Err(ProblemResponse::bad_request("set exactly one of text and version").into()),
     };
-    let next = RecordedSettings { version: newest.saturating_add(1), text: text.clone().into() };
-    let changes = state.reloader.would_follow(next).await?;
-    let mut answer = answer(changes, left_out, newest);
-    if dry_run {
+    let before = as_recorded(known(&view, follows)?);
+    let is_same = before.text == text;
+    let after = RecordedSettings { version: follows.saturating_add(1), text: text.clone() };
+    let changes = state.reloader.changes(Some(before), after).await?;
+    let mut answer = answer(changes, left_out, follows);
+    if dry_run || is_same {
         audit.changes_nothing();
         return Ok(web::Json(answer));
     }
     let asked = RecordSettings {
-        follows: follows.unwrap_or(newest),
+        text,
+        follows,
         by: caller.name(),
         why: reason_of(&request).unwrap_or_default(),
-        request: request_id(&caller, name.as_deref(), &text),
-        text,
+        request: RequestId::random(),
     };
     let recorded = state.actors.settings.ask(asked).await??;
     audit.subject(format!("settings version {}", recorded.number));
-    audit.after(
-        serde_json::json!({ "applied": answer.applied, "needs_restart": answer.needs_restart }),
-    );
-    answer.dry_run = false;
+    let changes =
+        serde_json::json!({ "applied": answer.applied, "needs_restart": answer.needs_restart });
+    audit.after(changes);
+    answer.is_recorded = true;
     answer.version = recorded.number;
     Ok(web::Json(answer))
 }
@@ -156,7 +167,7 @@ fn require_record(
 fn answer(changes: Reloaded, left_out: Vec<String>, version: u64) -> SettingsRecorded {
     let shown = |all: Vec<Difference>| all.into_iter().map(setting_change).collect();
     let (applied, needs_restart) = (shown(changes.applied), shown(changes.needs_restart));
-    SettingsRecorded { dry_run: true, version, applied, needs_restart, left_out }
+    SettingsRecorded { is_recorded: false, version, applied, needs_restart, left_out }
 }
 
 fn known(view: &ClusterSettingsView, number: u64) -> Result<&SettingsVersion, ProblemResponse> {
@@ -171,7 +182,7 @@ fn known(view: &ClusterSettingsView, number: u64) -> Result<&SettingsVersion, Pr
     version.map(AsRef::as_ref).ok_or_else(|| ProblemResponse::not_found(kept()))
 }
 
-fn recorded(version: &SettingsVersion) -> RecordedSettings {
+fn as_recorded(version: &SettingsVersion) -> RecordedSettings {
     RecordedSettings { version: version.number, text: version.text.clone() }
 }
 
@@ -181,8 +192,6 @@ fn info(version: &SettingsVersion) -> SettingsVersionInfo {
         at: Rfc3339(version.at),
         by: version.by.clone(),
         reason: Some(version.why.clone()).filter(|reason| !reason.is_empty()),
-        // Each setting has a line.
-        settings: version.text.lines().count() as u64,
     }
 }
 

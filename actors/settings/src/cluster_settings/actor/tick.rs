@@ -46,7 +46,6 @@ impl Owner for ClusterSettingsActor {
             book: self.replica.piece().clone(),
             is_ready: self.replica.is_caught_up(),
             epoch: self.replica.epoch(),
-            uncommitted: self.replica.uncommitted(),
         }
     }
 

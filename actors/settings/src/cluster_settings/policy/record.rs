@@ -16,7 +16,7 @@ pub fn record(
     asked: &RecordSettings,
 ) -> Result<Vec<SettingsEvent>, SettingsRefusal> {
     let (text, why) = (&asked.text, &asked.why);
-    if book.newest().is_some_and(|newest| *newest.text == **text) {
+    if book.newest().is_some_and(|newest| newest.text == *text) {
         return Ok(Vec::new());
     }
     let newest = book.newest_number();
@@ -32,10 +32,10 @@ pub fn record(
     let version = newest + 1;
     let mut events = Vec::new();
     let mut part = 0;
-    let mut rest = text.as_str();
+    let mut rest: &str = text;
     while part == 0 || !rest.is_empty() {
         let (begin, others) = split_part(rest);
-        events.push(SettingsEvent::PartAdded { version, part, text: begin.to_owned() });
+        events.push(SettingsEvent::PartAdded { version, part, text: begin.into() });
         rest = others;
         part += 1;
     }
@@ -64,7 +64,7 @@ mod tests {
 
     fn asked(text: &str, follows: u64) -> RecordSettings {
         let (by, why, request) = ("user eve".to_owned(), "test".to_owned(), RequestId(1));
-        RecordSettings { text: text.to_owned(), follows, by, why, request }
+        RecordSettings { text: text.into(), follows, by, why, request }
     }
 
     #[test]

@@ -9,6 +9,7 @@ use reelyard_replication::{FrozenPiece, Piece, UnreadableEvent};
 use super::constants::{LONGEST_TEXT, MOST_KEPT_BYTES, MOST_VERSIONS};
 use super::event::{SettingsEvent, SettingsOutcome, SettingsRefusal};
 use super::settings_book::{IncompleteVersion, SettingsBook, SettingsVersion};
+use super::settings_text::SettingsText;
 use super::snapshot::{FrozenSettingsBook, thaw_row};
 
 impl Piece for SettingsBook {
@@ -52,7 +53,7 @@ impl SettingsBook {
         &mut self,
         version: u64,
         part: u32,
-        text: &str,
+        text: &SettingsText,
     ) -> Result<SettingsOutcome, SettingsRefusal> {
         self.follows_the_newest(version)?;
         if part == 0 {
@@ -64,12 +65,12 @@ impl SettingsBook {
         let Some(incomplete) = incomplete else {
             return Err(SettingsRefusal::Incomplete { version });
         };
-        let present: usize = incomplete.parts.iter().map(String::len).sum();
+        let present: usize = incomplete.parts.iter().map(|part| part.len()).sum();
         let bytes = present.saturating_add(text.len());
         if bytes > LONGEST_TEXT {
             return Err(SettingsRefusal::TooLong { bytes: bytes as u64 });
         }
-        incomplete.parts.push(text.to_owned());
+        incomplete.parts.push(text.clone());
         Ok(SettingsOutcome::PartAdded)
     }
 
@@ -86,7 +87,8 @@ impl SettingsBook {
         let Some(incomplete) = self.incomplete.take_if(|incomplete| is_whole(incomplete)) else {
             return Err(SettingsRefusal::Incomplete { version });
         };
-        let text: Arc<str> = incomplete.parts.concat().into();
+        let text: String = incomplete.parts.iter().map(|part| &**part).collect();
+        let text = SettingsText::from(text);
         let (by, why) = (by.to_owned(), why.to_owned());
         self.versions.push_back(Arc::new(SettingsVersion { number: version, text, at, by, why }));
         self.forget_old();
@@ -121,7 +123,7 @@ mod tests {
     use super::*;
 
     fn part(version: u64, part: u32, text: &str) -> SettingsEvent {
-        SettingsEvent::PartAdded { version, part, text: text.to_owned() }
+        SettingsEvent::PartAdded { version, part, text: text.into() }
     }
 
     fn recorded(version: u64, parts: u32) -> SettingsEvent {

@@ -4,7 +4,7 @@
 pub const LONGEST_TEXT: usize = 1_000_000;
 
 /// The longest reason of a change, in bytes. Part of the event version.
-pub const LONGEST_REASON_OF_CHANGE: usize = 1_000;
+pub const LONGEST_REASON_OF_CHANGE: usize = 2_000;
 
 /// The largest number of versions that are kept. Part of the event version.
 pub const MOST_VERSIONS: usize = 100;

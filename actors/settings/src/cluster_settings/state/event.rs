@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::constants::{LONGEST_REASON_OF_CHANGE, LONGEST_TEXT};
+use super::settings_text::SettingsText;
 
 /// One event. Postcard numbers the variants in this order: new ones must be added at the end.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -14,7 +15,7 @@ pub enum SettingsEvent {
         /// The number of the part, from 0.
         part: u32,
         /// The part.
-        text: String,
+        text: SettingsText,
     },
     /// The parts are the newest version from now on.
     Recorded {

@@ -5,13 +5,15 @@ use std::sync::Arc;
 
 use reelyard_core::clock::Millis;
 
+use super::settings_text::SettingsText;
+
 /// One version of the settings of a cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SettingsVersion {
     /// Its number, from 1.
     pub number: u64,
     /// A configuration file that sets only settings of the cluster. It may hold secrets.
-    pub text: Arc<str>,
+    pub text: SettingsText,
     /// When it was recorded, by the clock of the leader.
     pub at: Millis,
     /// The caller who recorded it.
@@ -24,7 +26,7 @@ pub struct SettingsVersion {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::cluster_settings) struct IncompleteVersion {
     pub(in crate::cluster_settings) version: u64,
-    pub(in crate::cluster_settings) parts: Vec<String>,
+    pub(in crate::cluster_settings) parts: Vec<SettingsText>,
 }
 
 /// The recorded versions, the newest one last.

@@ -9,6 +9,7 @@ use reelyard_replication::{FrozenPiece, UnreadableEvent};
 use serde::{Deserialize, Serialize};
 
 use super::settings_book::{IncompleteVersion, SettingsBook, SettingsVersion};
+use super::settings_text::SettingsText;
 
 /// The first byte of each row.
 const ROW_VERSIONS: RowVersions = 1..=1;
@@ -17,9 +18,9 @@ const ROW_VERSIONS: RowVersions = 1..=1;
 #[derive(Serialize, Deserialize)]
 pub(super) enum SettingsSnapshotRow {
     /// A recorded version, the oldest one first.
-    Version { number: u64, text: String, at: Millis, by: String, why: String },
+    Version { number: u64, text: SettingsText, at: Millis, by: String, why: String },
     /// The parts of the next version that have arrived.
-    Incomplete { version: u64, parts: Vec<String> },
+    Incomplete { version: u64, parts: Vec<SettingsText> },
 }
 
 /// The piece at one index.
@@ -40,7 +41,7 @@ impl FrozenPiece for FrozenSettingsBook {
         let mut put = |content: SettingsSnapshotRow| row(&encode_row(&ROW_VERSIONS, &content));
         for version in self.versions {
             let SettingsVersion { number, text, at, by, why } = version.as_ref().clone();
-            put(SettingsSnapshotRow::Version { number, text: text.to_string(), at, by, why });
+            put(SettingsSnapshotRow::Version { number, text, at, by, why });
         }
         if let Some(IncompleteVersion { version, parts }) = self.incomplete {
             put(SettingsSnapshotRow::Incomplete { version, parts });
@@ -55,7 +56,7 @@ pub(in crate::cluster_settings) fn thaw_row(
 ) -> Result<(), UnreadableEvent> {
     match read_row(PieceId::Settings, &ROW_VERSIONS, row)? {
         SettingsSnapshotRow::Version { number, text, at, by, why } => {
-            let version = SettingsVersion { number, text: text.into(), at, by, why };
+            let version = SettingsVersion { number, text, at, by, why };
             book.versions.push_back(Arc::new(version));
         }
         SettingsSnapshotRow::Incomplete { version, parts } => {
@@ -75,11 +76,8 @@ mod tests {
     #[test]
     fn a_book_comes_back_from_its_rows() {
         let mut book = SettingsBook::default();
-        let part = |version, text: &str| SettingsEvent::PartAdded {
-            version,
-            part: 0,
-            text: text.to_owned(),
-        };
+        let part =
+            |version, text: &str| SettingsEvent::PartAdded { version, part: 0, text: text.into() };
         let (by, why) = ("token admin".to_owned(), "more disks".to_owned());
         book.apply(Millis(1), &part(1, "a = 1\n")).unwrap();
         book.apply(Millis(2), &SettingsEvent::Recorded { version: 1, parts: 1, by, why }).unwrap();

@@ -13,6 +13,4 @@ pub struct ClusterSettingsView {
     pub is_ready: bool,
     /// The epoch in which this node leads. None on a follower.
     pub epoch: Option<Epoch>,
-    /// Commits that returned without an outcome.
-    pub uncommitted: u64,
 }
