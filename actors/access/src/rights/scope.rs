@@ -33,7 +33,7 @@ pub enum AccessScope {
     MetricsRead,
     /// Reads the configuration, without its secrets.
     ConfigRead,
-    /// Reloads the configuration, and changes the log level.
+    /// Reloads the configuration, changes the log level, and puts settings of the cluster on record.
     ConfigWrite,
     /// Reads users, tokens and sessions, without their secrets.
     AccessRead,
