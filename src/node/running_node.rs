@@ -11,6 +11,7 @@ use reelyard_core::cluster_id::ClusterId;
 use reelyard_core::event::PieceId;
 use reelyard_core::names::NameTable;
 use reelyard_core::private_dir;
+use reelyard_core::task_threads::TaskThreads;
 use reelyard_journal::{HandOverError, Journal};
 use reelyard_protocol::signed_call::SignedCallVerifier;
 use reelyard_replication::Leadership;
@@ -113,7 +114,9 @@ impl RunningNode {
         let audit = audit
             .map_err(|error| NodeError::DataDir(config.data_dir.display().to_string(), error))?;
         let names = NameTable::new();
-        let actors = Wiring::start(&live, &journal, &names, &clocks, &roots.shared_dirs())?;
+        let host_calls = TaskThreads::start("host-calls", 1).map_err(NodeError::Threads)?;
+        let actors =
+            Wiring::start(&live, &journal, &names, &clocks, &roots.shared_dirs(), host_calls)?;
         host_membership::start_following(&actors);
         tokio::spawn(allow_if_current(
             journal.clone(),

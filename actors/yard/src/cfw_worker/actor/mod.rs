@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actix::prelude::*;
+use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 use tracing::warn;
 
@@ -53,6 +54,8 @@ pub struct CfwWorker {
     names: NameTable,
     settings: CfwWorkerSettings,
     client: HostClient,
+    /// Where its calls run. None for the threads of the caller.
+    call_threads: Option<Handle>,
     program: HostProgram,
     /// Whether the host gets no calls.
     in_maintenance: bool,
@@ -116,6 +119,7 @@ impl CfwWorker {
                 settings.clone(),
                 AdditionLimiter::new(clock.now()),
             ),
+            call_threads: None,
             shell: ObserverShell::new(clock, ViewHandle::new(CfwWorkerView::unasked(host, role))),
             names,
             program: HostProgram { kind: HostKind::Unknown, version: None },
@@ -160,6 +164,12 @@ impl CfwWorker {
         self
     }
 
+    /// Makes all calls on these threads, from now on.
+    pub fn calling_on(mut self, threads: Handle) -> Self {
+        self.call_threads = Some(threads);
+        self
+    }
+
     /// Sets whether it starts in maintenance. The actor that restarts a CfwWorker knows the mode.
     pub fn in_maintenance(mut self, on: bool) -> Self {
         self.in_maintenance = on;
@@ -185,7 +195,7 @@ impl CfwWorker {
     }
 
     pub(in crate::cfw_worker) fn sleep_until_due(&mut self, ctx: &mut Context<Self>) {
-        let next = self.look_schedule.next().min(self.disk_schedule.next());
+        let next = self.look_schedule.goes_alone().min(self.disk_schedule.goes_alone());
         let next = next.min(self.next_traffic().unwrap_or(next));
         let delay = next.since(self.shell.now());
         // A due call already waits for an answer or for a probe, so this need not be early.
@@ -232,16 +242,25 @@ impl CfwWorker {
     }
 }
 
-/// Runs a call as a task of the runtime. Its steps then do not wake the thread that all actors share.
-pub(in crate::cfw_worker) fn call_apart<T: Send + 'static>(
-    call: impl Future<Output = Result<T, AskFailure>> + Send + 'static,
-) -> impl Future<Output = Result<T, AskFailure>> {
-    let running = tokio::spawn(call);
-    async move {
-        running.await.unwrap_or_else(|panic| {
-            let why = format!("the answer could not be read (panic): {panic}");
-            Err(AskFailure::Garbled(why))
-        })
+impl CfwWorker {
+    /// Runs a call beside the actor. Its steps do not wake the thread that all actors share, and a long answer is not
+    /// read on it.
+    fn call_apart<C: Future<Output: Send> + Send + 'static>(
+        &self,
+        call: C,
+    ) -> impl Future<Output = Result<C::Output, AskFailure>> + use<C> {
+        let running = match &self.call_threads {
+            Some(threads) => threads.spawn(call),
+            None => tokio::spawn(call),
+        };
+        async move {
+            running.await.map_err(|error| match error.is_cancelled() {
+                true => AskFailure::NotAsked("the node stops".to_owned()),
+                false => {
+                    AskFailure::Garbled(format!("the answer could not be read (panic): {error}"))
+                }
+            })
+        }
     }
 }
 
@@ -295,6 +314,13 @@ impl Observer for CfwWorker {
 
     /// Makes the due calls, and sleeps until the next time.
     fn tick(&mut self, ctx: &mut Context<Self>) {
+        self.call_if_due(ctx, PollSchedule::is_due);
+    }
+}
+
+impl CfwWorker {
+    /// Makes the calls for which `is_due` holds, and sleeps until the next time.
+    fn call_if_due(&mut self, ctx: &mut Context<Self>, is_due: fn(&PollSchedule, Millis) -> bool) {
         let now = self.shell.now();
         self.check_breaker();
         if self.not_to_be_asked().is_none() {
@@ -306,12 +332,14 @@ impl Observer for CfwWorker {
             } else {
                 self.looking_for.is_none()
             };
-            if may_look && self.look_schedule.is_due(now) {
+            if may_look && is_due(&self.look_schedule, now) {
                 self.look(ctx, Vec::new());
-            } else if is_idle && self.disk_schedule.is_due(now) && self.is_asked_for_copies() {
+            } else if is_idle && is_due(&self.disk_schedule, now) && self.is_asked_for_copies() {
                 self.ask_disk(ctx);
             }
-            self.ask_traffic_if_due(ctx, now);
+            if is_due(&self.traffic.schedule, now) {
+                self.ask_traffic(ctx, now);
+            }
         }
         self.sleep_until_due(ctx);
     }
@@ -337,8 +365,9 @@ impl Handler<ProbeHeartbeat> for CfwWorker {
             return Box::pin(fut::ready(Err(AskFailure::in_maintenance())));
         }
         let client = self.client.clone();
-        let probe = call_apart(async move { client.probe(timeout).await });
+        let probe = self.call_apart(async move { client.probe(timeout).await });
         Box::pin(fut::wrap_future::<_, Self>(probe).map(|outcome, worker, ctx| {
+            let outcome = outcome.flatten();
             if worker.in_maintenance {
                 return Err(AskFailure::in_maintenance());
             }
@@ -366,7 +395,7 @@ impl Handler<ProbeHeartbeat> for CfwWorker {
                     worker.answers = Some(Err(failure.clone()));
                 }
             }
-            worker.tick(ctx);
+            worker.call_if_due(ctx, PollSchedule::goes_with_probe);
             worker.publish_view();
             outcome
         }))
