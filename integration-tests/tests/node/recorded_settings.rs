@@ -58,7 +58,7 @@ fn settings_are_changed_for_all_nodes_and_outlive_the_leader() -> Result<()> {
 
     // A dry run records nothing. The change goes through a node that follows.
     let dry = succeeds(&cluster, 1, &["config", "apply", &file, "--dry-run"])?;
-    ensure!(dry.contains("task.timeout: \"30m\" -> \"41m\""), "{dry}");
+    ensure!(dry.contains("task.timeout: \"1h\" -> \"41m\""), "{dry}");
     ensure!(dry.contains("log.level") && dry.contains("version 1 stays in force"), "{dry}");
     let applied = succeeds(&cluster, 1, &["config", "apply", &file, "--reason", "one more host"])?;
     ensure!(applied.contains("version 2 is on record"), "{applied}");

@@ -13,7 +13,7 @@ use super::file;
 use crate::config::known_keys::KnownKeys;
 use crate::config::{Difference, NodeConfig, RoleConfig, differences, resolve};
 
-/// What hides a secret in a shown value.
+/// Stands for a secret in a shown value.
 const HIDDEN: &str = "***";
 
 /// Settings that a cluster has on record.
@@ -200,7 +200,7 @@ mod tests {
 
     #[test]
     fn a_record_is_shown_without_the_settings_of_a_node() {
-        let text = format!("event_log.watch_address = \"10.0.0.1:80\"\nshare.webhooks = {HOOK}\n");
+        let text = format!("event_log.watch_address = \"10.0.0.1\"\nshare.webhooks = {HOOK}\n");
         let shown = record(&text).shown().unwrap();
         let keys: Vec<&str> = shown.iter().map(|setting| setting.key.as_str()).collect();
         assert_eq!(keys, ["event_log.watch_address", "share.webhooks"]);

@@ -17,8 +17,8 @@ pub const SETTINGS_CACHE: &str = "settings-on-record";
 /// The beginning of the first line. The number is the version of the format.
 const HEAD: &str = "# reelyard settings on record 1, cluster ";
 
-/// The settings on record that this node of `cluster` had. None if it had none, and if the file is not readable or
-/// from another cluster: the node then makes no decisions before it gets them from its journal.
+/// The settings on record that this node of `cluster` had. None if it had none, or if the file is not readable or
+/// from another cluster. The node then makes no decisions before it gets them from its journal.
 pub fn read(data_dir: &Path, cluster: ClusterId) -> Option<RecordedSettings> {
     let path = data_dir.join(SETTINGS_CACHE);
     let bytes = match bounded_read::read(&path, InputSource::File) {

@@ -160,7 +160,7 @@ impl DocumentYard {
         if template.contains("{pool}") || template.starts_with("/api/v1/leases/") {
             return self.filled_of_boxes(template);
         }
-        if template.starts_with("/api/v1/cluster/") {
+        if template.starts_with("/api/v1/cluster/") || template.starts_with("/api/v1/config/") {
             return template.replace("{number}", "1");
         }
         template
@@ -237,6 +237,7 @@ fn body_template(template: &str, method: &str) -> Option<&'static str> {
         ("/api/v1/leases/{id}/renew", _) => r#"{"token":{token},"ttl":"20s"}"#,
         ("/api/v1/leases/{id}/release" | "/api/v1/leases/{id}/verify", _) => r#"{"token":{token}}"#,
         ("/api/v1/leases/{id}/revoke", _) => r#"{"reason":"a test"}"#,
+        ("/api/v1/config/versions", "POST") => r#"{"text":"","dry_run":true}"#,
         ("/api/v1/tokens", "POST") => r#"{"name":"new","scopes":["yard:read"],"ttl":"1h"}"#,
         ("/api/v1/tokens/{name}/rotate", _) => r#"{"ttl":"never"}"#,
         ("/api/v1/sessions", "POST") => r#"{"token":"{secret}"}"#,
@@ -288,6 +289,9 @@ fn every_call_of_the_document_is_there_and_no_other_method() -> Result<()> {
             // The node runs alone, and the only voter cannot be removed.
             ("DELETE", "/api/v1/cluster/members/{number}") => answer.status == 409,
             ("POST", "/api/v1/cluster/transfer") => answer.status == 409,
+            // The file of a node that runs alone decides.
+            ("POST", "/api/v1/config/versions") => answer.status == 409,
+            ("GET", "/api/v1/config/versions/{number}") => answer.status == 404,
             // The pool has no host with a worker that could take over boxes.
             ("POST", "/api/v1/pools/{pool}/adopt") => answer.status == 422,
             // The shared token of the configuration has no sessions.
