@@ -13,6 +13,7 @@ mod change;
 mod cluster;
 mod config;
 mod instant;
+mod named_calls;
 mod overview;
 mod page;
 mod problem;
@@ -42,6 +43,7 @@ pub use change::{
 pub use cluster::{ClusterView, LeadTransfer, MemberInfo, MemberRank, SnapshotProgressView};
 pub use config::{ReloadView, SettingChange};
 pub use instant::{BadInstant, BadTtl, Rfc3339, Ttl};
+pub use named_calls::{NamedBody, has_request_id};
 pub use overview::{
     DiskTotals, EndingLink, HostFigures, LinkFigures, OverviewView, PlacementFigures, PoolFigures,
     TroubleSeverity, TroubleView, WaitFigures,
