@@ -40,7 +40,9 @@ pub use change::{
     BackOffChange, Change, ChangeEvent, ChangeKind, ConfigurationChange, LeadershipChange, Reset,
     TaskChange,
 };
-pub use cluster::{ClusterView, LeadTransfer, MemberInfo, MemberRank, SnapshotProgressView};
+pub use cluster::{
+    ClusterView, LeadTransfer, MEMBERS_HEADER, MemberInfo, MemberRank, SnapshotProgressView,
+};
 pub use config::{ReloadView, SettingChange};
 pub use instant::{BadInstant, BadTtl, Rfc3339, Ttl};
 pub use named_calls::{NamedBody, has_request_id};

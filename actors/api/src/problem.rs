@@ -63,11 +63,13 @@ impl Problem {
 
     /// Whether the request may have been carried out all the same. A proxy that lost its node also answers like this.
     pub fn leaves_outcome_open(&self) -> bool {
-        matches!(self.status, 502 | 504)
-            || matches!(
-                self.known_kind(),
-                Some(ProblemKind::LeaderChanged | ProblemKind::Stopped)
-            )
+        match self.known_kind() {
+            Some(kind) => matches!(
+                kind,
+                ProblemKind::LeaderChanged | ProblemKind::Stopped | ProblemKind::OutcomeUnknown
+            ),
+            None => matches!(self.status, 502 | 504),
+        }
     }
 
     /// Its kind. None for a kind of a later version, and for a problem of another program.
