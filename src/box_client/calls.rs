@@ -182,9 +182,7 @@ pub(super) fn json_of(body: &impl Serialize) -> Vec<u8> {
     serde_json::to_vec(body).unwrap_or_default()
 }
 
-fn read<T: DeserializeOwned>(
-    answered: Result<ApiAnswer, NoNodeAnswered>,
-) -> Result<T, CallFailed> {
+fn read<T: DeserializeOwned>(answered: Result<ApiAnswer, NoNodeAnswered>) -> Result<T, CallFailed> {
     let answer = answered.map_err(CallFailed::Unreachable)?;
     match &answer.body {
         AnswerBody::Whole(body) if answer.status.is_success() => serde_json::from_slice(body)

@@ -190,7 +190,9 @@ async fn give_one_back(
         match calls.post_until::<LeaseEnded>(&path, &body, most, end).await {
             Ok(_) => return Ok(()),
             // The answer to an earlier attempt was lost.
-            Err(failed) if failed.is_released() && (was_asked || failed.follows_a_lost_answer()) => {
+            Err(failed)
+                if failed.is_released() && (was_asked || failed.follows_a_lost_answer()) =>
+            {
                 return Ok(());
             }
             Err(failed) => {

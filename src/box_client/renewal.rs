@@ -114,7 +114,8 @@ impl Renewal {
                 return Err("it was not renewed in time".to_owned());
             }
             // An answer after the end of the lease is useless.
-            let call = self.calls.post_until::<GrantedLease>(&path, &body, one_try(left), term.until);
+            let call =
+                self.calls.post_until::<GrantedLease>(&path, &body, one_try(left), term.until);
             let failed = match call.await {
                 Ok(granted) => {
                     // Counted from the request, which is earlier than the start at the node.

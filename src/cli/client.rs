@@ -319,7 +319,9 @@ impl NodeClient {
         let what = if is_worker {
             format!("{node} is a worker, not a node")
         } else {
-            format!("No Reelyard node answers at {node}: the answer was {status}, not one of the API")
+            format!(
+                "No Reelyard node answers at {node}: the answer was {status}, not one of the API"
+            )
         };
         CommandFailure::NoNode(format!("{what}. Name the node's address by --url or REELYARD_URL."))
     }

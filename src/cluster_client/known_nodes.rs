@@ -33,7 +33,9 @@ impl KnownNodes {
     pub(super) fn in_order(&self) -> Vec<Url> {
         let list = self.list();
         let mut all: Vec<Url> = self.given.iter().cloned().collect();
-        all.extend(list.learned.iter().filter(|url| !self.given.iter().any(|one| one == *url)).cloned());
+        all.extend(
+            list.learned.iter().filter(|url| !self.given.iter().any(|one| one == *url)).cloned(),
+        );
         match all.iter().position(|url| *url == list.current) {
             Some(place) => all.rotate_left(place),
             // It is no member any more, and answers.
@@ -123,7 +125,10 @@ mod tests {
     #[test]
     fn a_token_goes_to_no_node_with_less_protection() {
         let nodes = known("https://a:1");
-        nodes.learn(&nodes.current(), "http://b:1, https://127.0.0.1:1, https://localhost:2, https://c:1, ://");
+        nodes.learn(
+            &nodes.current(),
+            "http://b:1, https://127.0.0.1:1, https://localhost:2, https://c:1, ://",
+        );
         assert_eq!(order(&nodes), ["a", "c"]);
         let local = known("127.0.0.1:1");
         local.learn(&local.current(), "http://127.0.0.2:1,https://127.0.0.3:1");

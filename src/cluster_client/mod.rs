@@ -171,7 +171,9 @@ impl ClusterClient {
         loop {
             let called = self.call(request).await;
             let is_lost = match &called {
-                Ok(answer) => answer.status.is_server_error() && answer.problem().leaves_outcome_open(),
+                Ok(answer) => {
+                    answer.status.is_server_error() && answer.problem().leaves_outcome_open()
+                }
                 Err(nobody) => nobody.was_asked,
             };
             if request.repetition == Repetition::OnceById && is_lost && !was_repeated {
@@ -214,7 +216,11 @@ impl ClusterClient {
     }
 
     /// Looks at a node before a request that it must not get in vain.
-    async fn is_ready_for(&self, node: &Url, request: &ApiRequest<'_>) -> Result<(), FailedAttempt> {
+    async fn is_ready_for(
+        &self,
+        node: &Url,
+        request: &ApiRequest<'_>,
+    ) -> Result<(), FailedAttempt> {
         if request.repetition != Repetition::Never || !self.has_others() {
             return Ok(());
         }

@@ -85,8 +85,7 @@ pub struct ApiRequest<'b> {
 impl<'b> ApiRequest<'b> {
     /// A request without a body. A read may be repeated.
     pub fn new(method: Method, target: ApiTarget) -> Self {
-        let repetition =
-            if method.is_safe() { Repetition::Harmless } else { Repetition::Never };
+        let repetition = if method.is_safe() { Repetition::Harmless } else { Repetition::Never };
         ApiRequest {
             method,
             target,

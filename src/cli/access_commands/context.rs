@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use serde::Serialize;
 
-use crate::cli::client::contexts::{ContextCredential, ContextFile, ContextName, SavedContext};
 use crate::cli::client::addresses_of;
+use crate::cli::client::contexts::{ContextCredential, ContextFile, ContextName, SavedContext};
 use crate::cli::output::cell::{maybe, text};
 use crate::cli::output::{ListCell, ListColumn, ListTable, OutputArgs, Printer};
 use crate::cli::support::failure::CommandFailure;

@@ -62,7 +62,8 @@ pub fn run(args: LoginArgs, out: &mut dyn Write) -> Result<(), CommandFailure> {
     if out.is_json() {
         return out.json(&session.info);
     }
-    let (url, subject, until) = (client.node(), &session.info.subject, out.clock(session.info.ends_at.0));
+    let (url, subject, until) =
+        (client.node(), &session.info.subject, out.clock(session.info.ends_at.0));
     writeln!(
         out,
         "Logged in to {url} as {subject}, until {until} or 'reelyard logout'. The context {name} has the session."

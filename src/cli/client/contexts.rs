@@ -251,12 +251,20 @@ mod tests {
         let ca_file = Some(PathBuf::from("/etc/ca.pem"));
         file.set(
             prod.clone(),
-            SavedContext { url: "https://yard:8080/".parse().unwrap(), ca_file, credential: session },
+            SavedContext {
+                url: "https://yard:8080/".parse().unwrap(),
+                ca_file,
+                credential: session,
+            },
         );
         let credential = Some(ContextCredential::TokenFile("/t".into()));
         file.set(
             test.clone(),
-            SavedContext { url: "http://127.0.0.1/,http://127.0.0.2/".parse().unwrap(), ca_file: None, credential },
+            SavedContext {
+                url: "http://127.0.0.1/,http://127.0.0.2/".parse().unwrap(),
+                ca_file: None,
+                credential,
+            },
         );
         let text = toml::to_string(&file).unwrap();
         let expected = "current = \"prod\"\n\n[contexts.prod]\nurl = \"https://yard:8080/\"\nca_file = \"/etc/ca.pem\"\n\n\

@@ -12,7 +12,9 @@ use sse_stream::SseByteStream;
 
 use super::{NodeClient, print_notice};
 use crate::cli::support::failure::CommandFailure;
-use crate::cluster_client::{ANSWER_TIME, AnswerBody, ApiAnswer, ApiRequest, ApiTarget, Repetition};
+use crate::cluster_client::{
+    ANSWER_TIME, AnswerBody, ApiAnswer, ApiRequest, ApiTarget, Repetition,
+};
 
 /// A received server-sent event.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -76,7 +78,9 @@ impl NodeClient {
                 (_, Err(failure)) => failure,
             };
             until = until.max(*first_lost.get_or_insert(Instant::now() + STREAM_LOST));
-            if !is_passing(&failure) || !self.cluster.has_others() || Instant::now() + pause >= until
+            if !is_passing(&failure)
+                || !self.cluster.has_others()
+                || Instant::now() + pause >= until
             {
                 return Err(failure);
             }
@@ -100,8 +104,7 @@ impl NodeClient {
         let (mut connected, mut pause) = (false, RETRY_AFTER[0]);
         loop {
             let mut begun = false;
-            let mut request =
-                ApiRequest::new(Method::GET, ApiTarget::of(path).with_query(query));
+            let mut request = ApiRequest::new(Method::GET, ApiTarget::of(path).with_query(query));
             if let Ok(value) = HeaderValue::from_str(&last)
                 && !last.is_empty()
             {

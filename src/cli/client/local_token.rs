@@ -130,10 +130,7 @@ mod tests {
     fn a_node_on_another_host_is_not_asked() {
         for foreign in ["192.0.2.1:8080", "node.example:8080", "127.0.0.1:8080,192.0.2.1:8080"] {
             let http = http_client::without_tls();
-            assert!(
-                find(&foreign.parse().unwrap(), http, Duration::ZERO).is_none(),
-                "{foreign}"
-            );
+            assert!(find(&foreign.parse().unwrap(), http, Duration::ZERO).is_none(), "{foreign}");
         }
     }
 }

@@ -102,10 +102,7 @@ impl NodeTarget {
     }
 }
 
-fn http_of(
-    nodes: &NodeAddresses,
-    ca_file: Option<&Path>,
-) -> Result<ClientBuilder, CommandFailure> {
+fn http_of(nodes: &NodeAddresses, ca_file: Option<&Path>) -> Result<ClientBuilder, CommandFailure> {
     if !nodes.have_tls() {
         return Ok(http_client::without_tls());
     }

@@ -52,7 +52,8 @@ pub fn follow(
     last: String,
     out: &mut Printer<'_>,
 ) -> Result<(), CommandFailure> {
-    let never = client.follow(path, query, last, EventIds::OfTheCluster, |event| print(&event, out))?;
+    let never =
+        client.follow(path, query, last, EventIds::OfTheCluster, |event| print(&event, out))?;
     match never {}
 }
 

@@ -80,6 +80,8 @@ class Stub:
             connection.close()
 
     def close(self):
+        if self._listener.fileno() < 0:
+            return
         # A close without this shutdown does not end ``accept``.
         self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()

@@ -194,7 +194,8 @@ fn a_list_without_a_right_names_the_right() {
     let missing = missing_right(TopPanel::Boxes, &overview);
     assert_eq!(missing_right(TopPanel::Links, &overview), None, "the links are there");
     let table = ListTable::new([ListColumn::left("POOL")]);
-    let fetched = Fetched { node: model.address.clone(), panel: TopPanel::Boxes, overview, table, missing };
+    let fetched =
+        Fetched { node: model.address.clone(), panel: TopPanel::Boxes, overview, table, missing };
     model.receive(Ok(fetched), &style_at(NOW)).unwrap();
     let rows = screen(&model, 80, 24, NOW);
     assert!(rows.iter().any(|row| row.contains("need the right boxes:read")), "{rows:#?}");

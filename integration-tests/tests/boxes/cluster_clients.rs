@@ -1,0 +1,257 @@
+//! The clients of three nodes while the node that they use is paused, and while it is killed: commands, `box run`, the
+//! Python package and streams. They know only one address, or two, and learn the others.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use reelyard_integration_tests::rigs::binary::{self, ProgramOutput};
+use reelyard_integration_tests::rigs::node_cluster::NodeCluster;
+use reelyard_integration_tests::rigs::yard::wait_for;
+use serde_json::Value;
+
+/// Term of the leases. A renewal is due after a third of it.
+const TTL: &str = "15s";
+
+/// A silent node is noticed within this time; the rest is for a loaded machine.
+const NOTICED: Duration = Duration::from_secs(10);
+
+/// A client that runs during the whole test, with its output in files.
+struct LongClient {
+    name: &'static str,
+    child: Child,
+    out: PathBuf,
+    err: PathBuf,
+}
+
+impl LongClient {
+    fn start(name: &'static str, dir: &Path, command: &mut Command) -> Result<Self> {
+        let (out, err) = (dir.join(format!("{name}.out")), dir.join(format!("{name}.err")));
+        command.stdin(Stdio::null()).stdout(File::create(&out)?).stderr(File::create(&err)?);
+        Ok(LongClient { name, child: command.spawn()?, out, err })
+    }
+
+    fn out(&self) -> String {
+        std::fs::read_to_string(&self.out).unwrap_or_default()
+    }
+
+    fn err(&self) -> String {
+        std::fs::read_to_string(&self.err).unwrap_or_default()
+    }
+
+    fn wait_for(&self, what: &str, holds: impl Fn(&LongClient) -> bool) -> Result<()> {
+        let found = wait_for(what, &[], || holds(self).then_some(()));
+        found.with_context(|| format!("{}: {}\n{}", self.name, self.out(), self.err()))
+    }
+
+    fn ends_well(&mut self) -> Result<()> {
+        let status = self.child.wait()?;
+        ensure!(status.success(), "{}: {status}\n{}\n{}", self.name, self.out(), self.err());
+        Ok(())
+    }
+}
+
+impl Drop for LongClient {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Three nodes with a pool and a file to share.
+struct ClusterOfClients {
+    cluster: NodeCluster,
+}
+
+impl ClusterOfClients {
+    fn form() -> Result<Self> {
+        let mut cluster = NodeCluster::three()?;
+        let root = cluster.path().join("films");
+        std::fs::create_dir(&root)?;
+        std::fs::write(root.join("film"), "film")?;
+        for index in 0..3 {
+            let (listen, root) = (cluster.free_addr()?, root.display());
+            cluster.nodes[index].more =
+                format!("[share]\nlisten = \"{listen}\"\n[share.roots]\nfilms = \"{root}\"\n");
+            cluster.write(index, true)?;
+            let reloaded = cluster.call(index, &["config", "reload"]);
+            ensure!(reloaded.code == Some(0), "{}", reloaded.err);
+        }
+        let put = cluster.call(0, &["box", "pools", "put", "judge", "--size", "3"]);
+        ensure!(put.code == Some(0), "{}", put.err);
+        Ok(ClusterOfClients { cluster })
+    }
+
+    fn dir(&self) -> &Path {
+        self.cluster.path()
+    }
+
+    fn url(&self, index: usize) -> String {
+        format!("http://{}", self.cluster.nodes[index].api)
+    }
+
+    /// A command for these nodes only.
+    fn command(&self, nodes: &[usize], arguments: &[&str]) -> Command {
+        let urls: Vec<String> = nodes.iter().map(|index| self.url(*index)).collect();
+        let mut command = binary::reelyard(arguments);
+        command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        command.env("REELYARD_URL", urls.join(","));
+        command.env("REELYARD_TOKEN_FILE", self.cluster.nodes[0].data_dir.join("admin.token"));
+        command
+    }
+
+    fn run(&self, nodes: &[usize], arguments: &[&str]) -> ProgramOutput {
+        binary::ended(&mut self.command(nodes, arguments))
+    }
+
+    /// A program that holds a box until the file `stop` is there.
+    fn box_run(&self, node: usize) -> Result<LongClient> {
+        let stop = self.dir().join("stop").display().to_string();
+        let job = format!(
+            "echo $REELYARD_BOX_TOKEN; while [ ! -e {stop} ]; do sleep 0.1; done; echo done"
+        );
+        let arguments =
+            ["box", "run", "--pool", "judge", "--ttl", TTL, "--holder", "command", "--"];
+        let mut command = self.command(&[node], &arguments);
+        LongClient::start("box run", self.dir(), command.args(["sh", "-c", &job]))
+    }
+
+    /// The same with the Python package.
+    fn python(&self, node: usize) -> Result<LongClient> {
+        let stop = self.dir().join("stop").display().to_string();
+        let package = Path::new(env!("CARGO_MANIFEST_DIR")).join("../src/clients/python/src");
+        let text = format!(
+            "import os, time\nfrom reelyard_boxes import Boxes\n\
+             with Boxes(holder='python').hold('judge', ttl=15) as held:\n\
+             \x20   print(held.token)\n\
+             \x20   while not os.path.exists('{stop}'): held.check(); time.sleep(0.1)\n\
+             print('done')"
+        );
+        let token = std::fs::read_to_string(self.cluster.nodes[0].data_dir.join("admin.token"))?;
+        let mut python = Command::new("python3");
+        python.args(["-u", "-c", &text]).env("PYTHONPATH", package);
+        python.env("PYTHONDONTWRITEBYTECODE", "1").env("REELYARD_TOKEN", token.trim());
+        LongClient::start("python", self.dir(), python.env("REELYARD_URL", self.url(node)))
+    }
+
+    /// JSON of a command at a node that answers.
+    fn json(&self, index: usize, arguments: &[&str]) -> Option<Value> {
+        let shown = self.cluster.call(index, &[arguments, &["-o", "json"]].concat());
+        if shown.code == Some(0) { serde_json::from_str(&shown.out).ok() } else { None }
+    }
+
+    /// The renewals of each holder. None while no node leads.
+    fn renewals(&self, index: usize) -> Option<[u64; 2]> {
+        let leases = self.json(index, &["box", "leases", "judge"])?;
+        let leases = leases["items"].as_array()?.clone();
+        let of = |holder: &str| {
+            leases.iter().find(|lease| lease["holder"] == holder)?["renewals"].as_u64()
+        };
+        Some([of("command")?, of("python")?])
+    }
+
+    /// Waits until each holder has renewed its lease twice more.
+    fn wait_for_renewals(&self, index: usize, when: &str) -> Result<()> {
+        let process = self.cluster.process(index)?;
+        let before = wait_for("the leases are listed", &[process], || self.renewals(index))?;
+        wait_for(&format!("both leases are renewed {when}"), &[process], || {
+            let now = self.renewals(index)?;
+            (now[0] >= before[0] + 2 && now[1] >= before[1] + 2).then_some(())
+        })
+    }
+
+    fn shares(&self, index: usize) -> Option<usize> {
+        Some(self.json(index, &["share", "list"])?["items"].as_array()?.len())
+    }
+}
+
+const SHARE: [&str; 5] = ["share", "create", "films/film", "--ttl", "1h"];
+
+#[test]
+fn clients_go_on_at_another_node_and_nothing_is_done_twice() -> Result<()> {
+    let mut yard = ClusterOfClients::form()?;
+    let (leader, _) = yard.cluster.leader(0)?;
+    let (used, third) = ((leader + 1) % 3, (leader + 2) % 3);
+    let mut holders = [yard.box_run(used)?, yard.python(used)?];
+    let events = ["events", "--kinds", "share,configuration", "-o", "json"];
+    let events = LongClient::start("events", yard.dir(), &mut yard.command(&[used], &events))?;
+    let watch = ["box", "leases", "judge", "--watch=1s"];
+    let watch = LongClient::start("watch", yard.dir(), &mut yard.command(&[used], &watch))?;
+    for holder in &holders {
+        holder.wait_for("it has a box", |holder| holder.out().ends_with('\n'))?;
+    }
+    watch.wait_for("it prints", |watch| watch.out().contains("python"))?;
+    // The first event shows that the stream has begun.
+    let created = yard.run(&[used], &SHARE);
+    ensure!(created.code == Some(0), "{}", created.err);
+    wait_for("an event arrives", &[], || {
+        let reloaded = yard.cluster.call(used, &["config", "reload"]);
+        (reloaded.code == Some(0) && !events.out().is_empty()).then_some(())
+    })?;
+
+    // The node that they use is paused: it accepts connections, and answers nothing.
+    yard.cluster.process(used)?.pause()?;
+    let began = Instant::now();
+    let created = yard.run(&[used, leader], &SHARE);
+    ensure!(created.code == Some(0), "{}", created.err);
+    ensure!(began.elapsed() < NOTICED, "it took {:?}", began.elapsed());
+    // A change without a request id is not even sent to a silent node.
+    let token = ["token", "create", "by-a-client", "--role", "viewer"];
+    let made = yard.run(&[used, leader], &token);
+    ensure!(made.code == Some(0), "{}", made.err);
+    yard.wait_for_renewals(leader, "while their node is paused")?;
+    events.wait_for("it goes on", |events| events.err().contains("going on at another node"))?;
+    watch.wait_for("it goes on", |watch| watch.err().contains("going on at"))?;
+    yard.cluster.process(used)?.wake()?;
+    wait_for("the node reads what it got during the pause", &[], || {
+        (!yard.cluster.has_waiting_request(used)).then_some(())
+    })?;
+    yard.cluster
+        .wait(used, "the node is up to date", |_| (yard.shares(used)? == 2).then_some(()))?;
+
+    // The leader is killed with a request that it has not answered.
+    yard.cluster.process(leader)?.pause()?;
+    let mut command = yard.command(&[leader, third], &SHARE);
+    let mut late = LongClient::start("late", yard.dir(), &mut command)?;
+    wait_for("the leader has the request", &[], || {
+        yard.cluster.has_waiting_request(leader).then_some(())
+    })?;
+    if let Some(process) = &mut yard.cluster.nodes[leader].process {
+        process.kill();
+    }
+    late.ends_well()?;
+    yard.wait_for_renewals(third, "after their node was killed")?;
+    let shares = yard.shares(third);
+    assert_eq!(shares, Some(3), "one for each command");
+    let last = yard.run(&[leader, third], &[&SHARE[..], &["--owner", "last"]].concat());
+    ensure!(last.code == Some(0), "{}", last.err);
+    events.wait_for("a later event arrives", |events| events.out().contains("\"last\""))?;
+
+    std::fs::write(yard.dir().join("stop"), "")?;
+    for holder in &mut holders {
+        holder.ends_well()?;
+        let out = holder.out();
+        assert!(out.lines().count() == 2 && out.ends_with("done\n"), "{}: {out}", holder.name);
+    }
+    let pools = yard.json(third, &["box", "pools"]).context("no pools")?;
+    let totals = &pools["items"][0]["totals"];
+    let ends =
+        ["granted", "released", "expired", "revoked", "not_taken"].map(|end| totals[end].as_u64());
+    assert_eq!(ends, [2, 2, 0, 0, 0].map(Some), "{totals}");
+
+    // Nobody answers: each address has its failure.
+    for index in [used, third] {
+        if let Some(process) = &mut yard.cluster.nodes[index].process {
+            process.kill();
+        }
+    }
+    let nobody = yard.run(&[0, 1, 2], &["hosts"]);
+    assert_eq!(nobody.code, Some(3), "{}", nobody.err);
+    for index in 0..3 {
+        assert!(nobody.err.contains(&format!("{}/: ", yard.url(index))), "{}", nobody.err);
+    }
+    Ok(())
+}
