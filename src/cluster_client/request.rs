@@ -117,7 +117,8 @@ impl<'b> ApiRequest<'b> {
         repetition: Repetition,
         body: impl Fn() -> Vec<u8> + Send + Sync + 'b,
     ) -> Self {
-        (self.body, self.repetition) = (Some(Box::new(body)), repetition);
+        self.body = Some(Box::new(body));
+        self.repetition = repetition;
         self
     }
 

@@ -15,6 +15,7 @@ use super::*;
 use crate::cli::output::cell::{self, state, text};
 use crate::cli::output::{ListColumn, ListTable, OutputForm, viewer};
 use crate::cli::support::failure::CommandFailure;
+use crate::cluster_client::NoNodeAnswered;
 
 /// 2026-11-23 14:02:11 in Seoul.
 const NOW: Millis = Millis(1_795_410_131_482);
