@@ -12,6 +12,8 @@ use reelyard_integration_tests::rigs::node_cluster::NodeCluster;
 use reelyard_integration_tests::rigs::yard::wait_for;
 use serde_json::Value;
 
+use crate::stub::StubNode;
+
 /// Term of the leases. A renewal is due after a third of it.
 const TTL: &str = "15s";
 
@@ -166,6 +168,39 @@ impl ClusterOfClients {
     fn shares(&self, index: usize) -> Option<usize> {
         Some(self.json(index, &["share", "list"])?["items"].as_array()?.len())
     }
+}
+
+/// Runs a command for two nodes. The first one closes the connection when it has got the request.
+fn with_lost_answer(arguments: &[&str], second: impl FnOnce(&StubNode, Value)) -> ProgramOutput {
+    let nodes = [StubNode::start(), StubNode::start()];
+    let urls = format!("{},{}", nodes[0].addr, nodes[1].addr);
+    let more = ["--url", &urls, "--token", "open-sesame-open-now"];
+    let mut command = binary::reelyard(&[arguments, &more].concat());
+    std::thread::scope(|scope| {
+        let ended = scope.spawn(|| binary::ended(&mut command));
+        let lost = nodes[0].next();
+        let body = lost.body.clone();
+        drop(lost);
+        second(&nodes[1], body);
+        ended.join().unwrap()
+    })
+}
+
+#[test]
+fn a_lost_answer_is_asked_for_under_the_same_id_only() {
+    let refused = with_lost_answer(&SHARE, |second, lost| {
+        let again = second.next();
+        assert_eq!(again.body, lost);
+        assert_eq!(again.body["request_id"].as_str().map(str::is_empty), Some(false), "{lost}");
+        again.refuse(409, "limit-reached");
+    });
+    assert_eq!((refused.code, refused.err.as_str()), (Some(4), "reelyard: the node refused: no\n"));
+    // A second one could do it twice.
+    let quarantine = ["box", "quarantine", "p", "3", "--reason", "slow"];
+    let unknown = with_lost_answer(&quarantine, |_, _| ());
+    assert_eq!(unknown.code, Some(3), "{}", unknown.err);
+    let expected = "it may have been carried out: look at the present state before you repeat it";
+    assert!(unknown.err.contains(expected), "{}", unknown.err);
 }
 
 const SHARE: [&str; 5] = ["share", "create", "films/film", "--ttl", "1h"];
