@@ -182,7 +182,9 @@ fn with_lost_answer(arguments: &[&str], second: impl FnOnce(&StubNode, Value)) -
         let body = lost.body.clone();
         drop(lost);
         second(&nodes[1], body);
-        ended.join().unwrap()
+        let ended = ended.join().unwrap();
+        assert!(nodes[1].already().is_none(), "the second node is asked again: {}", ended.err);
+        ended
     })
 }
 
