@@ -5,12 +5,12 @@ mod download;
 mod follow;
 mod local_token;
 mod node_args;
+mod notice;
 mod reason;
 
 pub use follow::{EventIds, ServerSentEvent};
 pub use node_args::{NodeArgs, addresses_of};
 
-use std::io::{self, Write};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -25,6 +25,7 @@ use serde::de::DeserializeOwned;
 
 use self::contexts::SavedContext;
 use self::node_args::NodeTarget;
+use self::notice::print_notice;
 use crate::cli::output::plain;
 use crate::cli::support::failure::CommandFailure;
 use crate::cluster_client::{
@@ -61,12 +62,6 @@ const PAGE: u64 = 1000;
 pub struct NodeClient {
     cluster: ClusterClient,
     runtime: tokio::runtime::Runtime,
-}
-
-/// Prints on standard error that another node is used now.
-pub fn print_notice(line: &str) {
-    // Standard error may be closed.
-    let _ = writeln!(io::stderr(), "reelyard: {}", plain(line));
 }
 
 impl NodeClient {

@@ -14,11 +14,11 @@ use super::request::Repetition;
 pub struct ApiAnswer {
     /// The node that answered.
     pub node: Url,
-    /// Its status.
+    /// Also that of a refusal, or of another program.
     pub status: StatusCode,
     /// When the request can be repeated, if the answer says so.
     pub retry_after: Option<Duration>,
-    /// Its body.
+    /// JSON, unless the answer is a stream or comes from another program.
     pub body: AnswerBody,
     /// The nodes that were tried before, and why they could not be used.
     pub tried: Vec<TriedNode>,
@@ -26,7 +26,7 @@ pub struct ApiAnswer {
     pub was_asked: bool,
 }
 
-/// The body of an answer.
+/// Content that was read, or that is still to be read.
 #[derive(Debug)]
 pub enum AnswerBody {
     /// The whole body.

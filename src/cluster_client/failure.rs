@@ -55,7 +55,7 @@ impl fmt::Display for NoNodeAnswered {
         }
         if self.stopped_early {
             return f.write_str(
-                ". The request has no request id, so it was not sent to another node, and it may have been carried out: \
+                ". The request has no request id, so it was not sent to another node. It may have been carried out: \
                  look at the present state before you repeat it",
             );
         }

@@ -66,13 +66,13 @@ impl KnownNodes {
         }
     }
 
-    /// Replaces the learned members by those that the node at `teller` names, with commas between them.
+    /// Replaces the learned members by those that the node at `named_by` names, with commas between them.
     ///
-    /// A client sends its token to them, so a member counts only if it has the scheme of the teller. A member on loopback
-    /// is meant for the host of the node: it counts only if the teller is on loopback, too.
-    pub(super) fn learn(&self, teller: &Url, members: &str) {
+    /// A client sends its token to them, so a member counts only if it has the scheme of the node. A member on loopback
+    /// is meant for the host of the node: it counts only if the node is on loopback, too.
+    pub(super) fn learn(&self, named_by: &Url, members: &str) {
         let is_meant = |url: &Url| {
-            url.scheme() == teller.scheme() && (!is_loopback(url) || is_loopback(teller))
+            url.scheme() == named_by.scheme() && (!is_loopback(url) || is_loopback(named_by))
         };
         let named = members.split(',').map(str::trim).take(MOST_LEARNED);
         let named = named.filter_map(|text| node_address(text).ok()).filter(is_meant);

@@ -22,7 +22,7 @@ pub enum Repetition {
     Never,
 }
 
-/// What a request is for: the parts of a path below the API, and its query.
+/// The parts of a path below the API, and its query.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ApiTarget {
     path: Vec<String>,
@@ -151,11 +151,11 @@ mod tests {
 
     #[test]
     fn a_request_is_for_any_node() {
-        let file = FileName::new(b"a b/\xff".to_vec()).unwrap();
+        let file = FileName::new(b"a b\xff".to_vec()).unwrap();
         let target = ApiTarget::of_file(&file, "pin").with_query(&[("force", "true")]);
         for (node, expected) in [
-            ("http://a:1", "http://a:1/api/v1/files/a%20b%2F%FF/pin?force=true"),
-            ("https://b:2/below/", "https://b:2/below/api/v1/files/a%20b%2F%FF/pin?force=true"),
+            ("http://a:1", "http://a:1/api/v1/files/a%20b%FF/pin?force=true"),
+            ("https://b:2/below/", "https://b:2/below/api/v1/files/a%20b%FF/pin?force=true"),
         ] {
             assert_eq!(target.at(&Url::parse(node).unwrap()).as_str(), expected);
         }

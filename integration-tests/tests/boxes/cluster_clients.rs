@@ -201,7 +201,7 @@ fn a_lost_answer_is_asked_for_under_the_same_id_only() {
     let quarantine = ["box", "quarantine", "p", "3", "--reason", "slow"];
     let unknown = with_lost_answer(&quarantine, |_, _| ());
     assert_eq!(unknown.code, Some(3), "{}", unknown.err);
-    let expected = "it may have been carried out: look at the present state before you repeat it";
+    let expected = "It may have been carried out: look at the present state before you repeat it";
     assert!(unknown.err.contains(expected), "{}", unknown.err);
 }
 

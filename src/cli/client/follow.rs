@@ -10,7 +10,8 @@ use reqwest::header::{self, HeaderName, HeaderValue};
 use reqwest::{Method, Response, Url};
 use sse_stream::SseByteStream;
 
-use super::{NodeClient, print_notice};
+use super::NodeClient;
+use super::notice::print_notice;
 use crate::cli::support::failure::CommandFailure;
 use crate::cluster_client::{
     ANSWER_TIME, AnswerBody, ApiAnswer, ApiRequest, ApiTarget, Repetition,

@@ -12,7 +12,8 @@ use reelyard_protocol::node_address::{BadNodeAddress, NodeAddresses};
 use reqwest::{ClientBuilder, Url};
 
 use super::contexts::{BadContextName, ContextCredential, ContextFile, ContextName, SavedContext};
-use super::{local_token, print_notice};
+use super::local_token;
+use super::notice::print_notice;
 use crate::box_client::{BoxClient, BoxClientError};
 use crate::cli::output::OutputArgs;
 use crate::cli::support::failure::CommandFailure;

@@ -60,7 +60,7 @@ class Cluster(unittest.TestCase):
 
             self.both(act)
 
-    def test_a_silent_node_is_left_and_the_same_request_is_sent_to_the_next(self):
+    def test_the_next_node_gets_the_request_of_a_silent_one(self):
         def act(boxes):
             first, second = self.stub(granted), self.stub(granted)
             first.is_paused = True

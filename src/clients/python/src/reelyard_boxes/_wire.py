@@ -18,8 +18,8 @@ Json = Dict[str, Any]
 
 log = logging.getLogger("reelyard_boxes")
 
-#: How often a node is looked at while its answer takes long and another node is known, and how long it may take for
-#: an answer to the look, in seconds. So a silent node is noticed within 3 s.
+#: If another node is known, the client looks at a node whose answer takes long. These are the pause before each look
+#: and the time limit for its answer, in seconds. So a silent node is noticed within 3 s.
 LOOK_INTERVAL = 1.0
 LOOK_TIMEOUT = 2.0
 
