@@ -12,7 +12,7 @@ use reelyard_integration_tests::rigs::node_cluster::NodeCluster;
 use reelyard_integration_tests::rigs::yard::wait_for;
 use serde_json::Value;
 
-use crate::stub::StubNode;
+use crate::stub::{StubCall, StubNode};
 
 /// Term of the leases. A renewal is due after a third of it.
 const TTL: &str = "15s";
@@ -170,17 +170,21 @@ impl ClusterOfClients {
     }
 }
 
-/// Runs a command for two nodes. The first one closes the connection when it has got the request.
-fn with_lost_answer(arguments: &[&str], second: impl FnOnce(&StubNode, Value)) -> ProgramOutput {
+/// Runs a command for two nodes. The second one is not called again after `second`.
+fn with_two_nodes(
+    arguments: &[&str],
+    first: impl FnOnce(StubCall),
+    second: impl FnOnce(&StubNode, Value),
+) -> ProgramOutput {
     let nodes = [StubNode::start(), StubNode::start()];
     let urls = format!("{},{}", nodes[0].addr, nodes[1].addr);
     let more = ["--url", &urls, "--token", "open-sesame-open-now"];
     let mut command = binary::reelyard(&[arguments, &more].concat());
     std::thread::scope(|scope| {
         let ended = scope.spawn(|| binary::ended(&mut command));
-        let lost = nodes[0].next();
-        let body = lost.body.clone();
-        drop(lost);
+        let call = nodes[0].next();
+        let body = call.body.clone();
+        first(call);
         second(&nodes[1], body);
         let ended = ended.join().unwrap();
         assert!(nodes[1].already().is_none(), "the second node is asked again: {}", ended.err);
@@ -188,21 +192,53 @@ fn with_lost_answer(arguments: &[&str], second: impl FnOnce(&StubNode, Value)) -
     })
 }
 
+/// The request at the second node is the same. It is refused.
+fn has_the_same(second: &StubNode, body: Value) {
+    let again = second.next();
+    assert_eq!(again.body, body);
+    again.refuse(409, "limit-reached");
+}
+
+const REFUSED: &str = "reelyard: the node refused: no\n";
+
+const QUARANTINE: [&str; 6] = ["box", "quarantine", "p", "3", "--reason", "slow"];
+
 #[test]
 fn a_lost_answer_is_asked_for_under_the_same_id_only() {
-    let refused = with_lost_answer(&SHARE, |second, lost| {
-        let again = second.next();
-        assert_eq!(again.body, lost);
-        assert_eq!(again.body["request_id"].as_str().map(str::is_empty), Some(false), "{lost}");
-        again.refuse(409, "limit-reached");
+    let refused = with_two_nodes(&SHARE, drop, |second, lost| {
+        assert_eq!(lost["request_id"].as_str().map(str::is_empty), Some(false), "{lost}");
+        has_the_same(second, lost);
     });
-    assert_eq!((refused.code, refused.err.as_str()), (Some(4), "reelyard: the node refused: no\n"));
+    assert_eq!((refused.code, refused.err.as_str()), (Some(4), REFUSED));
     // A second one could do it twice.
-    let quarantine = ["box", "quarantine", "p", "3", "--reason", "slow"];
-    let unknown = with_lost_answer(&quarantine, |_, _| ());
+    let unknown = with_two_nodes(&QUARANTINE, drop, |_, _| ());
     assert_eq!(unknown.code, Some(3), "{}", unknown.err);
     let expected = "It may have been carried out: look at the present state before you repeat it";
     assert!(unknown.err.contains(expected), "{}", unknown.err);
+}
+
+#[test]
+fn a_node_that_did_nothing_is_left_for_the_next() {
+    for arguments in [&SHARE[..], &QUARANTINE] {
+        let refused =
+            with_two_nodes(arguments, |first| first.refuse(503, "not-leader"), has_the_same);
+        assert_eq!((refused.code, refused.err.as_str()), (Some(4), REFUSED));
+    }
+    let busy = with_two_nodes(&QUARANTINE, |first| first.refuse(503, "busy"), |_, _| ());
+    assert_eq!(busy.code, Some(1), "{}", busy.err);
+}
+
+#[test]
+fn a_wait_for_a_box_goes_on_at_another_node() {
+    let acquire = ["box", "acquire", "p", "--holder", "me", "--wait", "60s"];
+    let waited = with_two_nodes(&acquire, StubCall::begin_events, |second, lost| {
+        let again = second.next();
+        assert_eq!(again.body["request_id"], lost["request_id"]);
+        assert_ne!(again.body["wait"], lost["wait"], "less time is left");
+        again.refuse(409, "limit-reached");
+    });
+    assert_eq!(waited.code, Some(4), "{}", waited.err);
+    assert!(waited.err.contains("; waiting at another node\n"), "{}", waited.err);
 }
 
 const SHARE: [&str; 5] = ["share", "create", "films/film", "--ttl", "1h"];

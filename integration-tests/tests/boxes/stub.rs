@@ -91,6 +91,14 @@ impl StubCall {
         let _ = write!(self.stream, "{head}\r\n\r\n{body}");
     }
 
+    /// Begins a stream of events and closes the connection.
+    pub fn begin_events(mut self) {
+        let head =
+            "HTTP/1.1 200 -\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked";
+        // The client may have closed the connection.
+        let _ = write!(self.stream, "{head}\r\n\r\n3\r\n:x\n\r\n");
+    }
+
     /// Answers with a problem of this kind.
     pub fn refuse(self, status: u16, kind: &str) {
         let kind = format!("urn:reelyard:problem:{kind}");
