@@ -4,6 +4,7 @@
 
 pub mod box_client;
 pub mod cli;
+pub mod cluster_client;
 pub mod config;
 mod csv;
 pub mod demo;

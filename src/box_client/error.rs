@@ -3,6 +3,8 @@
 use reelyard_api::Problem;
 use reelyard_protocol::node_address::BadNodeAddress;
 
+use crate::cluster_client::NoNodeAnswered;
+
 /// Why a box was not obtained, or was lost.
 #[derive(Debug, thiserror::Error)]
 pub enum BoxClientError {
@@ -19,13 +21,8 @@ pub enum BoxClientError {
     #[error("the node refused: {0}")]
     Refused(Problem),
     /// No node answered, or the answer is not valid.
-    #[error("the node at {url} cannot be reached: {why}")]
-    Unreachable {
-        /// URL of the node.
-        url: String,
-        /// The cause as text.
-        why: String,
-    },
+    #[error(transparent)]
+    Unreachable(#[from] NoNodeAnswered),
     /// The lease ended while it was held.
     #[error(transparent)]
     Lost(#[from] Lost),

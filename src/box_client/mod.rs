@@ -21,6 +21,8 @@
 //!
 //! - **A request with a lost answer is repeated** under the same `request_id`: nothing is leased twice,
 //!   even if the node restarts meanwhile.
+//! - **Several addresses** of one cluster may be given, with commas between them. The client learns the members and
+//!   goes on at another one when its node dies or answers nothing for three seconds.
 //! - **A lease is renewed** by a task after a third of its term. It counts as lost if no node answers
 //!   until its end, by the monotonic clock of this machine.
 //! - **Dropping a [`HeldBoxes`] releases it**, if its runtime still runs. Dropping the future of
@@ -39,9 +41,12 @@ use reelyard_api::{Granted, LeaseToken, LeaseVerified, Span, WantedLease};
 use reelyard_core::token::SharedToken;
 use reelyard_protocol::boxes::{FenceToken, LeaseId};
 use reelyard_protocol::http_client;
+use reelyard_protocol::node_address::NodeAddresses;
 use reelyard_worker::box_host::LONGEST_TIMEOUT;
 
-use calls::{BoxApiCalls, RetryBackoff};
+use calls::{BoxApiCalls, RetryBackoff, json_of};
+
+use crate::cluster_client::ANSWER_TIME;
 
 pub use error::{BoxClientError, Lost};
 pub use held::HeldBoxes;
@@ -72,31 +77,45 @@ pub fn named(wanted: WantedLease) -> Result<WantedLease, BoxClientError> {
     Ok(WantedLease { request_id: Some(id.to_string()), ..wanted })
 }
 
+/// The end of the wait of a request that begins now.
+pub fn end_of_wait(wanted: &WantedLease) -> Instant {
+    Instant::now() + wanted.wait.0.min(LONGEST_WAIT)
+}
+
+/// The body of a request whose wait ends at `until`, for an attempt that begins now.
+pub fn body_until(wanted: &WantedLease, until: Instant) -> Vec<u8> {
+    let left = until.saturating_duration_since(Instant::now());
+    json_of(&WantedLease { wait: Span(left), ..wanted.clone() })
+}
+
 /// Time limit for the answer to a request with this wait.
 fn patience(wait: Duration) -> Duration {
     wait.saturating_add(PREPARING)
 }
 
-/// A client of one node. Cheap to clone.
+/// A client of the nodes of one cluster. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct BoxClient {
     calls: Arc<BoxApiCalls>,
 }
 
 impl BoxClient {
-    /// A client of the node at `url`. It does not connect yet. With https, it trusts the authorities of the
-    /// system.
+    /// A client of the node at `url`, or of several, with commas between their addresses. It does not connect yet. With
+    /// https, it trusts the authorities of the system.
     pub fn new(url: &str, token: Option<SharedToken>) -> Result<Self, BoxClientError> {
-        Self::over(http_client::with_system_roots(), url, token)
+        let notice = |line: &str| tracing::warn!("{line}");
+        Self::over(http_client::with_system_roots(), url.parse()?, token, notice)
     }
 
-    /// Like [`BoxClient::new`], with an HTTP client that trusts the certificate of the node.
+    /// Like [`BoxClient::new`], with an HTTP client that trusts the certificates of the nodes. `notice` gets a line when
+    /// another node is used than before.
     pub fn over(
         http: reqwest::ClientBuilder,
-        url: &str,
+        nodes: NodeAddresses,
         token: Option<SharedToken>,
+        notice: fn(&str),
     ) -> Result<Self, BoxClientError> {
-        Ok(BoxClient { calls: Arc::new(BoxApiCalls::new(http, url, token)?) })
+        Ok(BoxClient { calls: Arc::new(BoxApiCalls::new(http, nodes, token, notice)?) })
     }
 
     /// Leases boxes of a pool, and waits for them if the request allows it. A request without an idempotency
@@ -106,16 +125,18 @@ impl BoxClient {
         pool: &str,
         wanted: &WantedLease,
     ) -> Result<HeldBoxes, BoxClientError> {
-        let mut body = named(wanted.clone())?;
-        let mut until = Instant::now() + wanted.wait.0.min(LONGEST_WAIT);
+        let wanted = named(wanted.clone())?;
+        let mut until = end_of_wait(&wanted);
         let (mut repeats, mut first_lost) = (RetryBackoff::default(), None);
+        if !wanted.wait.0.is_zero() {
+            self.calls.learn_members().await;
+        }
         loop {
-            let left = until.saturating_duration_since(Instant::now());
-            // Less time is left each time.
-            body.wait = Span(left);
             let asked = Instant::now();
-            let path = ["pools", pool, "leases"];
-            match self.calls.post::<Granted>(&path, &body, patience(left)).await {
+            let left = until.saturating_duration_since(asked);
+            // Less time is left each time.
+            let body = || body_until(&wanted, until);
+            match self.calls.acquire::<Granted>(pool, body, patience(left)).await {
                 Ok(granted) => return Ok(HeldBoxes::of(&self.calls, pool, granted, asked)),
                 Err(failed) => {
                     if failed.may_have_been_done() {
@@ -142,7 +163,7 @@ impl BoxClient {
         let withdrawn = async {
             let body = WantedLease { wait: Span::default(), ..wanted.clone() };
             let path = ["pools", pool, "leases"];
-            let granted: Granted = self.calls.post_within(&path, &body, WITHDRAW).await.ok()?;
+            let granted: Granted = self.calls.post(&path, &body, WITHDRAW).await.ok()?;
             held::give_back(&self.calls, &granted.leases, until).await.ok()
         };
         // A lease that is not released ends at its ttl.
@@ -157,7 +178,7 @@ impl BoxClient {
         token: FenceToken,
     ) -> Result<Option<LeaseVerified>, BoxClientError> {
         let path = ["leases", &lease.to_string(), "verify"];
-        match self.calls.post(&path, &LeaseToken { token }, Duration::ZERO).await {
+        match self.calls.post(&path, &LeaseToken { token }, ANSWER_TIME).await {
             Ok(verified) => Ok(Some(verified)),
             Err(failed) if failed.ends_the_lease() => Ok(None),
             Err(failed) => Err(failed.into()),

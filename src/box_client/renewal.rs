@@ -114,19 +114,19 @@ impl Renewal {
                 return Err("it was not renewed in time".to_owned());
             }
             // An answer after the end of the lease is useless.
-            let most = one_try(left).min(left);
-            let call = self.calls.post_within::<GrantedLease>(&path, &body, most);
+            let call =
+                self.calls.post_until::<GrantedLease>(&path, &body, one_try(left), term.until);
             let failed = match call.await {
                 Ok(granted) => {
                     // Counted from the request, which is earlier than the start at the node.
                     let lasts = granted.left.0;
                     return Ok(RunningTerm { lasts, until: asked + lasts, is_old: false, ..term });
                 }
-                Err(failed) if failed.ends_the_lease() => return Err(failed.why().to_owned()),
+                Err(failed) if failed.ends_the_lease() => return Err(failed.why()),
                 Err(failed) => failed,
             };
             if !repeats.pause(&failed, term.until).await {
-                break failed.why().to_owned();
+                break failed.why();
             }
         };
         // A lease that is no longer renewed still lasts until its end.

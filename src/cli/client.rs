@@ -5,26 +5,33 @@ mod download;
 mod follow;
 mod local_token;
 mod node_args;
+mod notice;
 mod reason;
 
-pub use follow::ServerSentEvent;
-pub use node_args::{NodeArgs, url_of};
+pub use follow::{EventIds, ServerSentEvent};
+pub use node_args::{NodeArgs, addresses_of};
 
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use clap::Args;
 use reelyard_api::{Cursor, Page, Problem};
 use reelyard_core::names::FileName;
-use reelyard_core::token::SharedToken;
-use reelyard_protocol::tls::{NEEDS_TLS, TlsTrouble};
-use reqwest::{Method, RequestBuilder, StatusCode, Url, header};
+use reelyard_protocol::node_address::NodeAddresses;
+use reelyard_protocol::tls::NEEDS_TLS;
+use reqwest::{Method, Url};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use self::contexts::SavedContext;
 use self::node_args::NodeTarget;
+use self::notice::print_notice;
+use crate::cli::output::plain;
 use crate::cli::support::failure::CommandFailure;
+use crate::cluster_client::{
+    ANSWER_TIME, AnswerBody, ApiAnswer, ApiRequest, ApiTarget, ClusterClient, NoNodeAnswered,
+    TriedNode, in_words,
+};
 
 /// Number of printed items, and where the list starts.
 #[derive(Clone, Debug, Args)]
@@ -51,48 +58,51 @@ pub fn filters<'a>(all: &'a [(&'a str, Option<String>)]) -> Vec<(&'a str, &'a st
 /// Largest page size of the API.
 const PAGE: u64 = 1000;
 
-/// Time limit for an answer.
-const TIMEOUT: Duration = Duration::from_secs(30);
-
-/// A client of one node.
+/// A client of the nodes of one cluster.
 pub struct NodeClient {
-    url: Url,
-    token: Option<SharedToken>,
-    http: reqwest::Client,
+    cluster: ClusterClient,
     runtime: tokio::runtime::Runtime,
 }
 
 impl NodeClient {
-    /// A client for the node of `args`. It does not connect yet.
+    /// A client for the nodes of `args`. It does not connect yet.
     pub fn new(args: &NodeArgs) -> Result<Self, CommandFailure> {
         Self::of(args.target(Duration::ZERO)?)
     }
 
-    /// A client for the node of a context, with its credential.
+    /// A client for the nodes of a context, with its credential.
     pub fn of_context(context: &SavedContext) -> Result<Self, CommandFailure> {
         Self::of(NodeTarget::of_context(context)?)
     }
 
     /// A client that sends no credential, for a login.
-    pub fn for_login(url: Url, ca_file: Option<PathBuf>) -> Result<Self, CommandFailure> {
-        Self::of(NodeTarget { url, token: None, ca_file, reason: None })
+    pub fn for_login(
+        nodes: NodeAddresses,
+        ca_file: Option<PathBuf>,
+    ) -> Result<Self, CommandFailure> {
+        Self::of(NodeTarget { nodes, token: None, ca_file, reason: None })
     }
 
     fn of(target: NodeTarget) -> Result<Self, CommandFailure> {
-        let http = target
-            .http()?
-            .no_proxy()
-            .timeout(TIMEOUT)
-            .connect_timeout(TIMEOUT / 6)
-            .user_agent(concat!("reelyard/", env!("CARGO_PKG_VERSION")))
-            .default_headers(reason::headers(target.reason.as_deref())?)
-            .build()
+        let http = target.http()?.default_headers(reason::headers(target.reason.as_deref())?);
+        let cluster = ClusterClient::new(http, target.nodes, target.token, print_notice)
             .map_err(anyhow::Error::from)?;
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
             .map_err(anyhow::Error::from)?;
-        Ok(NodeClient { url: target.url, token: target.token, http, runtime })
+        Ok(NodeClient { cluster, runtime })
+    }
+
+    /// The same client for a whole screen, which a printed line would disturb.
+    pub fn without_notices(mut self) -> Self {
+        self.cluster.silence_notices();
+        self
+    }
+
+    /// The node that answered last, or that is called first.
+    pub fn node(&self) -> Url {
+        self.cluster.current()
     }
 
     /// `GET /api/v1/<path>`. Path segments and query values are percent-encoded.
@@ -101,8 +111,7 @@ impl NodeClient {
         path: &[&str],
         query: &[(&str, &str)],
     ) -> Result<T, CommandFailure> {
-        let body = self.call(Method::GET, path, query)?;
-        serde_json::from_slice(&body).map_err(|error| self.failed(format!("its answer: {error}")))
+        self.read_call(Method::GET, ApiTarget::of(path).with_query(query))
     }
 
     /// `GET /api/v1/files/<file>/<what>`.
@@ -111,7 +120,7 @@ impl NodeClient {
         file: &FileName,
         what: &str,
     ) -> Result<T, CommandFailure> {
-        self.call_file(Method::GET, file, what)
+        self.read_call(Method::GET, ApiTarget::of_file(file, what))
     }
 
     /// `PUT /api/v1/files/<file>/<what>` without a body. `force` overrides a refusal.
@@ -121,10 +130,8 @@ impl NodeClient {
         what: &str,
         force: bool,
     ) -> Result<T, CommandFailure> {
-        let mut url = self.url_of_file(file, what);
-        url.set_query(force.then_some("force=true"));
-        let body = self.call_url(Method::PUT, url)?;
-        serde_json::from_slice(&body).map_err(|error| self.failed(format!("its answer: {error}")))
+        let query: &[(&str, &str)] = if force { &[("force", "true")] } else { &[] };
+        self.read_call(Method::PUT, ApiTarget::of_file(file, what).with_query(query))
     }
 
     /// `DELETE /api/v1/files/<file>/<what>`.
@@ -133,30 +140,12 @@ impl NodeClient {
         file: &FileName,
         what: &str,
     ) -> Result<T, CommandFailure> {
-        self.call_file(Method::DELETE, file, what)
-    }
-
-    fn call_file<T: DeserializeOwned>(
-        &self,
-        method: Method,
-        file: &FileName,
-        what: &str,
-    ) -> Result<T, CommandFailure> {
-        let body = self.call_url(method, self.url_of_file(file, what))?;
-        serde_json::from_slice(&body).map_err(|error| self.failed(format!("its answer: {error}")))
-    }
-
-    fn url_of_file(&self, file: &FileName, what: &str) -> Url {
-        let mut url = self.url_of(&["files"]);
-        // The name has its own encoding, because it may contain any bytes.
-        let path = format!("{}/{}/{what}", url.path(), file.to_percent());
-        url.set_path(&path);
-        url
+        self.read_call(Method::DELETE, ApiTarget::of_file(file, what))
     }
 
     /// `POST /api/v1/<path>` without a body, for a call with an empty answer.
     pub fn post_for_nothing(&self, path: &[&str]) -> Result<(), CommandFailure> {
-        self.call(Method::POST, path, &[]).map(drop)
+        self.send(&ApiRequest::new(Method::POST, ApiTarget::of(path))).map(drop)
     }
 
     /// `POST /api/v1/<path>`, without a body.
@@ -170,8 +159,7 @@ impl NodeClient {
         path: &[&str],
         query: &[(&str, &str)],
     ) -> Result<T, CommandFailure> {
-        let body = self.call(Method::POST, path, query)?;
-        serde_json::from_slice(&body).map_err(|error| self.failed(format!("its answer: {error}")))
+        self.read_call(Method::POST, ApiTarget::of(path).with_query(query))
     }
 
     /// `PUT /api/v1/<path>` with the body `wanted`.
@@ -192,19 +180,6 @@ impl NodeClient {
         self.with_body(Method::PATCH, path, wanted)
     }
 
-    fn with_body<T: DeserializeOwned>(
-        &self,
-        method: Method,
-        path: &[&str],
-        wanted: &impl Serialize,
-    ) -> Result<T, CommandFailure> {
-        let body = serde_json::to_vec(wanted).map_err(anyhow::Error::from)?;
-        let request = self.http.request(method, self.url_of(path));
-        let body =
-            self.send(request.header(header::CONTENT_TYPE, "application/json").body(body))?;
-        serde_json::from_slice(&body).map_err(|error| self.failed(format!("its answer: {error}")))
-    }
-
     /// `POST /api/v1/<path>` with a body.
     pub fn post_body<T: DeserializeOwned>(
         &self,
@@ -214,36 +189,33 @@ impl NodeClient {
         self.with_body(Method::POST, path, wanted)
     }
 
-    /// `POST /api/v1/<path>` with a body that contains a `request_id`. It is repeated once if the
-    /// outcome is unknown.
-    pub fn post_named<T: DeserializeOwned>(
+    fn with_body<T: DeserializeOwned>(
         &self,
+        method: Method,
         path: &[&str],
         wanted: &impl Serialize,
     ) -> Result<T, CommandFailure> {
         let body = serde_json::to_vec(wanted).map_err(anyhow::Error::from)?;
-        let request = || {
-            let request = self.http.post(self.url_of(path));
-            request.header(header::CONTENT_TYPE, "application/json").body(body.clone())
-        };
-        let exchanged = match self.exchange(request()) {
-            Ok((StatusCode::GATEWAY_TIMEOUT, _)) => self.exchange(request()),
-            Err(error) if !error.is_connect() => self.exchange(request()),
-            known => known,
-        };
-        let body = self.read(exchanged)?;
-        serde_json::from_slice(&body).map_err(|error| self.failed(format!("its answer: {error}")))
+        self.read_answer(&ApiRequest::with_json(method, ApiTarget::of(path), body))
     }
 
     /// `DELETE /api/v1/<path>`, for a call that answers with a body.
     pub fn remove<T: DeserializeOwned>(&self, path: &[&str]) -> Result<T, CommandFailure> {
-        let body = self.call(Method::DELETE, path, &[])?;
-        serde_json::from_slice(&body).map_err(|error| self.failed(format!("its answer: {error}")))
+        self.remove_with(path, &[])
+    }
+
+    /// Like [`NodeClient::remove`], with a query.
+    pub fn remove_with<T: DeserializeOwned>(
+        &self,
+        path: &[&str],
+        query: &[(&str, &str)],
+    ) -> Result<T, CommandFailure> {
+        self.read_call(Method::DELETE, ApiTarget::of(path).with_query(query))
     }
 
     /// `DELETE /api/v1/<path>`, for a call with an empty answer.
     pub fn delete(&self, path: &[&str]) -> Result<(), CommandFailure> {
-        self.call(Method::DELETE, path, &[]).map(drop)
+        self.send(&ApiRequest::new(Method::DELETE, ApiTarget::of(path))).map(drop)
     }
 
     /// Reads as many items as `page` requests, over several pages if needed.
@@ -283,104 +255,67 @@ impl NodeClient {
         self.list(path, query, &all)
     }
 
-    /// `DELETE /api/v1/<path>` with a query, for a call that answers with a body.
-    pub fn remove_with<T: DeserializeOwned>(
+    fn read_call<T: DeserializeOwned>(
         &self,
-        path: &[&str],
-        query: &[(&str, &str)],
+        method: Method,
+        target: ApiTarget,
     ) -> Result<T, CommandFailure> {
-        let body = self.call(Method::DELETE, path, query)?;
+        self.read_answer(&ApiRequest::new(method, target))
+    }
+
+    fn read_answer<T: DeserializeOwned>(
+        &self,
+        request: &ApiRequest<'_>,
+    ) -> Result<T, CommandFailure> {
+        let body = self.send(request)?;
         serde_json::from_slice(&body).map_err(|error| self.failed(format!("its answer: {error}")))
     }
 
-    fn call(
-        &self,
-        method: Method,
-        path: &[&str],
-        query: &[(&str, &str)],
-    ) -> Result<Vec<u8>, CommandFailure> {
-        let mut url = self.url_of(path);
-        if !query.is_empty() {
-            url.query_pairs_mut().extend_pairs(query);
-        }
-        self.call_url(method, url)
-    }
-
-    /// The URL of an API path.
-    fn url_of(&self, path: &[&str]) -> Url {
-        let mut url = self.url.clone();
-        if let Ok(mut segments) = url.path_segments_mut() {
-            segments.pop_if_empty().extend(["api", "v1"]).extend(path);
-        }
-        url
-    }
-
-    fn call_url(&self, method: Method, url: Url) -> Result<Vec<u8>, CommandFailure> {
-        self.send(self.http.request(method, url))
-    }
-
-    fn send(&self, request: RequestBuilder) -> Result<Vec<u8>, CommandFailure> {
-        self.read(self.exchange(request))
-    }
-
-    /// Sends a request. Returns status and body of the answer.
-    fn exchange(&self, mut request: RequestBuilder) -> reqwest::Result<(StatusCode, Vec<u8>)> {
-        if let Some(token) = &self.token {
-            request = request.header(header::AUTHORIZATION, token.bearer());
-        }
-        self.runtime.block_on(async {
-            let response = request.send().await?;
-            let status = response.status();
-            Ok((status, response.bytes().await?.into()))
-        })
-    }
-
-    fn read(
-        &self,
-        exchanged: reqwest::Result<(StatusCode, Vec<u8>)>,
-    ) -> Result<Vec<u8>, CommandFailure> {
-        match exchanged {
+    /// The body of the answer to a request.
+    fn send(&self, request: &ApiRequest<'_>) -> Result<Vec<u8>, CommandFailure> {
+        let until = Instant::now() + ANSWER_TIME;
+        let answer = self.runtime.block_on(self.cluster.call_until(request, until))?;
+        match answer.body {
             // A success may have no body.
-            Ok((status, body)) if status.is_success() && (body.is_empty() || is_json(&body)) => {
+            AnswerBody::Whole(body)
+                if answer.status.is_success() && (body.is_empty() || is_json(&body)) =>
+            {
                 Ok(body)
             }
-            Ok((NEEDS_TLS, _)) => Err(CommandFailure::Unreachable {
-                url: self.url.to_string(),
-                why: "it accepts calls over TLS only: begin the URL with https://".to_owned(),
-            }),
-            Ok((status, body)) if !status.is_server_error() && !is_json(&body) => {
-                Err(self.no_node(status))
-            }
-            Ok((status, body)) => Err(self.problem(status, &body)),
-            Err(error) => Err(self.unreachable(&error)),
+            _ => Err(self.runtime.block_on(self.refusal(&answer))),
         }
     }
 
-    fn problem(&self, status: StatusCode, body: &[u8]) -> CommandFailure {
-        let problem = serde_json::from_slice(body).unwrap_or_else(|_| Problem {
-            kind: "about:blank".to_owned(),
-            title: format!("it answered {status}"),
-            status: status.as_u16(),
-            detail: String::new(),
-            token_file: None,
-        });
-        self.refused(problem)
+    /// The failure that an answer means which is no success, or which no node gives.
+    async fn refusal(&self, answer: &ApiAnswer) -> CommandFailure {
+        if answer.status == NEEDS_TLS {
+            let why = "it accepts calls over TLS only: begin the URL with https://";
+            return NoNodeAnswered::asked(&answer.node, why).into();
+        }
+        let is_readable = matches!(&answer.body, AnswerBody::Whole(body) if is_json(body));
+        if !answer.status.is_server_error() && !is_readable {
+            return self.no_node(answer).await;
+        }
+        let problem = answer.problem();
+        let others = answer.tried.iter().filter(|tried| tried.url != answer.node);
+        let others: Vec<TriedNode> = others.cloned().collect();
+        if others.is_empty() || !answer.status.is_server_error() {
+            return self.refused_by(&answer.node, problem);
+        }
+        let detail = format!("{problem}. Tried before: {}", in_words(&others));
+        self.refused_by(&answer.node, Problem { detail, ..problem })
     }
 
-    /// The failure when `status` did not come from a node, but from a worker or another program.
-    fn no_node(&self, status: StatusCode) -> CommandFailure {
-        let mut beat = self.url.clone();
-        beat.set_path("/hb");
+    /// The failure when an answer did not come from a node, but from a worker or another program.
+    async fn no_node(&self, answer: &ApiAnswer) -> CommandFailure {
+        let (node, status) = (&answer.node, answer.status);
         // Workers and old cfws answer this without a token.
-        let beat = self.exchange(self.http.head(beat));
-        let is_worker =
-            matches!(beat, Ok((beat, _)) if beat.is_success() && status.is_client_error());
+        let is_worker = status.is_client_error() && self.cluster.answers(node, "/hb").await;
         let what = if is_worker {
-            format!("{} is a worker, not a node", self.url)
+            format!("{node} is a worker, not a node")
         } else {
             format!(
-                "No Reelyard node answers at {}: the answer was {status}, not one of the API",
-                self.url
+                "No Reelyard node answers at {node}: the answer was {status}, not one of the API"
             )
         };
         CommandFailure::NoNode(format!("{what}. Name the node's address by --url or REELYARD_URL."))
@@ -388,41 +323,21 @@ impl NodeClient {
 
     /// Turns a problem into a failure: 4xx means refused, others mean that the node failed.
     pub fn refused(&self, problem: Problem) -> CommandFailure {
+        self.refused_by(&self.node(), problem)
+    }
+
+    fn refused_by(&self, node: &Url, problem: Problem) -> CommandFailure {
         if (400..500).contains(&problem.status) {
             CommandFailure::Refused(problem)
         } else {
-            self.failed(problem.to_string())
+            let why = plain(&problem.to_string());
+            CommandFailure::Node { url: node.to_string(), why }
         }
     }
 
     fn failed(&self, why: String) -> CommandFailure {
-        CommandFailure::Node { url: self.url.to_string(), why: crate::cli::output::plain(&why) }
+        CommandFailure::Node { url: self.node().to_string(), why: plain(&why) }
     }
-
-    fn unreachable(&self, error: &reqwest::Error) -> CommandFailure {
-        if let Some(trouble) = TlsTrouble::of(error) {
-            let why = tls_in_words(&trouble);
-            return CommandFailure::Unreachable { url: self.url.to_string(), why };
-        }
-        let mut cause: &dyn std::error::Error = error;
-        while let Some(deeper) = cause.source() {
-            cause = deeper;
-        }
-        CommandFailure::Unreachable { url: self.url.to_string(), why: cause.to_string() }
-    }
-}
-
-/// A failure of TLS with its remedy.
-fn tls_in_words(trouble: &TlsTrouble) -> String {
-    let remedy = match trouble {
-        TlsTrouble::NoTls => "begin the URL with http://",
-        TlsTrouble::UnknownAuthority => "name the certificate of that authority by --ca-file",
-        TlsTrouble::Other(_) => return trouble.to_string(),
-        TlsTrouble::Expired | TlsTrouble::NotYetValid | TlsTrouble::OtherName => {
-            trouble.remedy_at_server().unwrap_or_default()
-        }
-    };
-    format!("{trouble}: {remedy}")
 }
 
 /// Whether a body is JSON, like every answer of the API.

@@ -103,6 +103,7 @@ pub fn serve(
             .service(web::resource("/guide/{topic}").route(api::read().to(guide::chapter)))
             .service(
                 web::scope(api::API)
+                    .wrap(middleware::from_fn(api::with_members))
                     .wrap(middleware::from_fn(with_token))
                     .wrap(middleware::from_fn(api::with_promise))
                     .configure(|config| api::routes(config, body_limit)),

@@ -46,6 +46,32 @@ impl Problem {
         self.kind.rsplit(':').next().unwrap_or_default()
     }
 
+    /// Whether the node did nothing and cannot answer now, so that another node may answer the same request.
+    pub fn is_of_this_node(&self) -> bool {
+        matches!(
+            self.known_kind(),
+            Some(
+                ProblemKind::NotLeader
+                    | ProblemKind::Starting
+                    | ProblemKind::Deposed
+                    | ProblemKind::Behind
+                    | ProblemKind::Stale
+                    | ProblemKind::TooManyListeners
+            )
+        )
+    }
+
+    /// Whether the request may have been carried out all the same. A proxy that lost its node also answers like this.
+    pub fn leaves_outcome_open(&self) -> bool {
+        match self.known_kind() {
+            Some(kind) => matches!(
+                kind,
+                ProblemKind::LeaderChanged | ProblemKind::Stopped | ProblemKind::OutcomeUnknown
+            ),
+            None => matches!(self.status, 502 | 504),
+        }
+    }
+
     /// Its kind. None for a kind of a later version, and for a problem of another program.
     pub fn known_kind(&self) -> Option<ProblemKind> {
         let word = self.kind.strip_prefix(URN)?;

@@ -9,6 +9,7 @@ pub mod http_client;
 pub mod inventory;
 pub mod legacy;
 pub mod node_address;
+pub mod node_silence;
 #[cfg(test)]
 mod sent_tests;
 pub mod signed_call;

@@ -1,6 +1,10 @@
 //! The address of a node as people write it: in options, in configurations and in programs.
 
+use std::fmt;
+use std::str::FromStr;
+
 use reqwest::Url;
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 /// A text that is not the address of a node. It shows no user name and no password, since its text goes to
 /// terminals and logs.
@@ -38,6 +42,95 @@ pub fn node_address(text: &str) -> Result<Url, BadNodeAddress> {
     Ok(url)
 }
 
+/// The addresses of nodes of one cluster, at least one. A text has commas between them; a file has one text, or a list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeAddresses {
+    first: Url,
+    more: Vec<Url>,
+}
+
+impl NodeAddresses {
+    /// The address that comes first.
+    pub fn first(&self) -> &Url {
+        &self.first
+    }
+
+    /// All of them, in their order.
+    pub fn iter(&self) -> impl Iterator<Item = &Url> {
+        std::iter::once(&self.first).chain(&self.more)
+    }
+
+    /// Whether all of `others` are among them.
+    pub fn include(&self, others: &NodeAddresses) -> bool {
+        others.iter().all(|other| self.iter().any(|own| own == other))
+    }
+
+    /// Whether one of them is an address with TLS.
+    pub fn have_tls(&self) -> bool {
+        self.iter().any(|url| url.scheme() == "https")
+    }
+
+    fn of(texts: impl IntoIterator<Item = impl AsRef<str>>) -> Result<Self, BadNodeAddress> {
+        let mut all: Option<NodeAddresses> = None;
+        for text in texts {
+            let url = node_address(text.as_ref().trim())?;
+            match &mut all {
+                None => all = Some(NodeAddresses { first: url, more: Vec::new() }),
+                Some(known) if known.iter().any(|one| *one == url) => {}
+                Some(known) => known.more.push(url),
+            }
+        }
+        all.ok_or_else(|| BadNodeAddress::NotHttp(String::new()))
+    }
+}
+
+impl From<Url> for NodeAddresses {
+    fn from(url: Url) -> Self {
+        NodeAddresses { first: url, more: Vec::new() }
+    }
+}
+
+impl FromStr for NodeAddresses {
+    type Err = BadNodeAddress;
+
+    fn from_str(text: &str) -> Result<Self, BadNodeAddress> {
+        NodeAddresses::of(text.split(','))
+    }
+}
+
+impl fmt::Display for NodeAddresses {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.first)?;
+        self.more.iter().try_for_each(|url| write!(f, ",{url}"))
+    }
+}
+
+impl Serialize for NodeAddresses {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.more.as_slice() {
+            [] => serializer.serialize_str(self.first.as_str()),
+            _ => serializer.collect_seq(self.iter().map(Url::as_str)),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for NodeAddresses {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let read = match TextOrList::deserialize(deserializer)? {
+            TextOrList::Text(text) => text.parse(),
+            TextOrList::List(texts) => NodeAddresses::of(texts),
+        };
+        read.map_err(de::Error::custom)
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum TextOrList {
+    Text(String),
+    List(Vec<String>),
+}
+
 /// The text with `…` instead of everything that may be a user name or a password.
 fn without_user(text: &str) -> String {
     let Some((user, host)) = text.rsplit_once('@') else { return text.to_owned() };
@@ -61,6 +154,32 @@ mod tests {
             let refused = node_address(bad);
             assert!(matches!(refused, Err(BadNodeAddress::NotHttp(_))), "{bad}: {refused:?}");
         }
+    }
+
+    #[test]
+    fn several_addresses_are_read_once_each() {
+        let several: NodeAddresses = "a:1, https://b:2,a:1".parse().unwrap();
+        assert_eq!(several.to_string(), "http://a:1/,https://b:2/");
+        assert!(several.have_tls() && several.first().as_str() == "http://a:1/");
+        let one: NodeAddresses = "b:2".parse().unwrap();
+        let http: NodeAddresses = "b:2,a:1".parse().unwrap();
+        assert!(http.include(&one) && !several.include(&one) && !one.include(&http));
+        for bad in ["", ",", "a:1,", "a:1,ftp://b"] {
+            assert!(bad.parse::<NodeAddresses>().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn one_address_is_stored_as_a_text_and_several_as_a_list() {
+        for (text, stored) in
+            [("a:1", r#""http://a:1/""#), ("a:1,b:2", r#"["http://a:1/","http://b:2/"]"#)]
+        {
+            let addresses: NodeAddresses = text.parse().unwrap();
+            assert_eq!(serde_json::to_string(&addresses).unwrap(), stored);
+            assert_eq!(serde_json::from_str::<NodeAddresses>(stored).unwrap(), addresses);
+        }
+        let bad = serde_json::from_str::<NodeAddresses>("[]");
+        assert!(bad.is_err(), "{bad:?}");
     }
 
     #[test]

@@ -4,6 +4,7 @@
 mod api;
 mod cli;
 mod client;
+mod cluster_clients;
 mod history;
 mod leases;
 mod linearizable;

@@ -65,7 +65,16 @@ impl StubCall {
                 return None;
             }
         }
-        let path = head.split(' ').nth(1)?.strip_prefix("/api/v1/")?.to_owned();
+        let path = head.split(' ').nth(1)?;
+        if path == "/healthz" {
+            // The client may have closed the connection.
+            let _ = write!(
+                &stream,
+                "HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
+            );
+            return None;
+        }
+        let path = path.strip_prefix("/api/v1/")?.to_owned();
         let head = head.to_ascii_lowercase();
         let length = head.lines().find_map(|line| line.strip_prefix("content-length: "))?;
         let mut body = vec![0; length.parse().ok()?];
@@ -80,6 +89,14 @@ impl StubCall {
         let head = format!("HTTP/1.1 {status} -\r\ncontent-length: {length}\r\nconnection: close");
         // The client may have closed the connection.
         let _ = write!(self.stream, "{head}\r\n\r\n{body}");
+    }
+
+    /// Begins a stream of events and closes the connection.
+    pub fn begin_events(mut self) {
+        let head =
+            "HTTP/1.1 200 -\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked";
+        // The client may have closed the connection.
+        let _ = write!(self.stream, "{head}\r\n\r\n3\r\n:x\n\r\n");
     }
 
     /// Answers with a problem of this kind.

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use serde::Serialize;
 
+use crate::cli::client::addresses_of;
 use crate::cli::client::contexts::{ContextCredential, ContextFile, ContextName, SavedContext};
-use crate::cli::client::url_of;
 use crate::cli::output::cell::{maybe, text};
 use crate::cli::output::{ListCell, ListColumn, ListTable, OutputArgs, Printer};
 use crate::cli::support::failure::CommandFailure;
@@ -29,7 +29,7 @@ enum ContextCommand {
     Add {
         /// Name of the context.
         name: ContextName,
-        /// URL of the node.
+        /// URL of the node, or those of several nodes of one cluster, separated by commas.
         #[arg(long)]
         url: String,
         /// File with certificates (PEM) of the authority of the node.
@@ -57,7 +57,7 @@ enum ContextCommand {
 struct ContextRow<'a> {
     name: &'a ContextName,
     current: bool,
-    url: &'a str,
+    url: String,
     ca_file: Option<&'a PathBuf>,
     credential: &'static str,
 }
@@ -68,7 +68,7 @@ pub fn run(args: ContextArgs, out: &mut dyn Write) -> Result<(), CommandFailure>
     match args.command {
         ContextCommand::List { output } => return list(&contexts, &mut output.printer(out)),
         ContextCommand::Add { name, url, ca_file, token_file } => {
-            let url = url_of(&url)?.to_string();
+            let url = addresses_of(&url)?;
             let absolute = |file: PathBuf| std::path::absolute(&file).unwrap_or(file);
             let (ca_file, token_file) = (ca_file.map(absolute), token_file.map(absolute));
             let credential = token_file.map(ContextCredential::TokenFile);
@@ -126,5 +126,6 @@ fn row<'a>(
         None => "none",
     };
     let current = current == Some(name);
-    ContextRow { name, current, url: &context.url, ca_file: context.ca_file.as_ref(), credential }
+    let url = context.url.to_string();
+    ContextRow { name, current, url, ca_file: context.ca_file.as_ref(), credential }
 }

@@ -46,9 +46,9 @@ pub fn run(args: LoginArgs, out: &mut dyn Write) -> Result<(), CommandFailure> {
         Some((name, context)) => (name.clone(), Some(context.clone())),
         None => (args.node.context_name().cloned().unwrap_or_else(ContextName::default), None),
     };
-    let url = args.node.url_or(known.as_ref().map(|context| context.url.as_str()))?;
+    let nodes = args.node.nodes_or(known.as_ref().map(|context| &context.url))?;
     let ca_file = args.node.ca_file().or_else(|| known.and_then(|context| context.ca_file));
-    let client = NodeClient::for_login(url.clone(), ca_file.clone())?;
+    let client = NodeClient::for_login(nodes.clone(), ca_file.clone())?;
     let user = user_name(args.user)?;
     let password = Some(password::ask()?);
     let wanted = WantedSession { name: Some(user), password, ..WantedSession::default() };
@@ -56,13 +56,14 @@ pub fn run(args: LoginArgs, out: &mut dyn Write) -> Result<(), CommandFailure> {
     let credential = Some(ContextCredential::Session(session.secret.clone()));
     // Another command may have changed the file during the login.
     let mut contexts = ContextFile::read()?;
-    contexts.set(name.clone(), SavedContext { url: url.to_string(), ca_file, credential });
+    contexts.set(name.clone(), SavedContext { url: nodes, ca_file, credential });
     contexts.choose(&name)?;
     contexts.write()?;
     if out.is_json() {
         return out.json(&session.info);
     }
-    let (subject, until) = (&session.info.subject, out.clock(session.info.ends_at.0));
+    let (url, subject, until) =
+        (client.node(), &session.info.subject, out.clock(session.info.ends_at.0));
     writeln!(
         out,
         "Logged in to {url} as {subject}, until {until} or 'reelyard logout'. The context {name} has the session."
@@ -90,7 +91,7 @@ fn print_link(node: &NodeArgs, out: &mut Printer<'_>) -> Result<(), CommandFailu
     if out.is_json() {
         return out.json(&link);
     }
-    let url = node.url()?;
+    let url = client.node();
     writeln!(out, "{}{}", url.as_str().trim_end_matches('/'), link.path)?;
     let until = out.clock(link.expires_at.0);
     writeln!(io::stderr(), "The link begins one session. It is valid until {until}.")?;

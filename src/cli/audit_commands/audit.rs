@@ -10,7 +10,7 @@ use reelyard_console::pages::audit::AuditPageQuery;
 use super::row_filter::RowFilterArgs;
 use super::row_table;
 use super::verify::{self, VerifyArgs};
-use crate::cli::client::{NodeArgs, NodeClient, PageArgs, filters};
+use crate::cli::client::{EventIds, NodeArgs, NodeClient, PageArgs, filters};
 use crate::cli::output::{Printer, ViewArgs, web_query};
 use crate::cli::support::failure::CommandFailure;
 
@@ -88,9 +88,10 @@ fn follow(
 ) -> Result<(), CommandFailure> {
     out.refuse_csv()?;
     let query = filter.query()?;
-    let mut last = after.map(|after| after.to_string()).unwrap_or_default();
-    let never = client.follow(&["audit", "events"], &filters(&query), &mut last, |event| {
-        let Some(event) = event else { return Ok(()) };
+    let last = after.map(|after| after.to_string()).unwrap_or_default();
+    // Each node has an audit of its own.
+    let ids = EventIds::OfTheNode;
+    let never = client.follow(&["audit", "events"], &filters(&query), last, ids, |event| {
         if out.is_json() {
             let row = serde_json::from_str::<serde_json::Value>(&event.data);
             out.json_line(&row.map_err(anyhow::Error::from)?)?;

@@ -21,6 +21,7 @@ use super::box_tables;
 use super::lease_options::LeaseOptions;
 use super::option_values::fence;
 use super::pools::{self, PoolsArgs};
+use crate::box_client;
 use crate::cli::client::{NodeArgs, NodeClient, PageArgs, ServerSentEvent, filters};
 use crate::cli::output::{Printer, ViewArgs, web_query};
 use crate::cli::support::enum_word;
@@ -320,12 +321,17 @@ pub fn acquire(
     wanted: &WantedLease,
 ) -> Result<Granted, CommandFailure> {
     let is_watched = io::stderr().is_terminal();
-    client.post_and_follow(&["pools", pool.as_str(), "leases"], wanted, |event| {
+    let wanted = box_client::named(wanted.clone()).map_err(anyhow::Error::from)?;
+    let until = box_client::end_of_wait(&wanted);
+    let body = || box_client::body_until(&wanted, until);
+    client.post_and_follow(&["pools", pool.as_str(), "leases"], body, until, |event| {
         if let Some(problem) = read::<Problem>(&event, "refused") {
-            return Err(client.refused(problem));
+            let is_passing = problem.is_of_this_node() || problem.leaves_outcome_open();
+            let failure = client.refused(problem);
+            return if is_passing { Err(failure) } else { Ok(ControlFlow::Break(Err(failure))) };
         }
         if let Some(granted) = read(&event, "granted") {
-            return Ok(ControlFlow::Break(granted));
+            return Ok(ControlFlow::Break(Ok(granted)));
         }
         if let Some(wait) = read::<QueueWait>(&event, "waiting").filter(|_| is_watched) {
             let about = wait.estimate.map(|estimate| format!(", about {estimate}"));
@@ -333,7 +339,7 @@ pub fn acquire(
             writeln!(io::stderr(), "waiting: place {}{about}", wait.position)?;
         }
         Ok(ControlFlow::Continue(()))
-    })
+    })?
 }
 
 /// Parses the data of an event, if it has this kind.

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use reelyard_core::bounded_read::{self, InputSource};
+use reelyard_protocol::node_address::NodeAddresses;
 use serde::{Deserialize, Serialize};
 
 use crate::cli::support::failure::CommandFailure;
@@ -87,8 +88,8 @@ impl fmt::Debug for ContextCredential {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SavedContext {
-    /// URL of the node.
-    pub url: String,
+    /// URL of the node, or a list of the URLs of several nodes of one cluster.
+    pub url: NodeAddresses,
     /// File with certificates of its authority.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ca_file: Option<PathBuf>,
@@ -250,16 +251,24 @@ mod tests {
         let ca_file = Some(PathBuf::from("/etc/ca.pem"));
         file.set(
             prod.clone(),
-            SavedContext { url: "https://yard:8080/".to_owned(), ca_file, credential: session },
+            SavedContext {
+                url: "https://yard:8080/".parse().unwrap(),
+                ca_file,
+                credential: session,
+            },
         );
         let credential = Some(ContextCredential::TokenFile("/t".into()));
         file.set(
             test.clone(),
-            SavedContext { url: "http://127.0.0.1/".to_owned(), ca_file: None, credential },
+            SavedContext {
+                url: "http://127.0.0.1/,http://127.0.0.2/".parse().unwrap(),
+                ca_file: None,
+                credential,
+            },
         );
         let text = toml::to_string(&file).unwrap();
         let expected = "current = \"prod\"\n\n[contexts.prod]\nurl = \"https://yard:8080/\"\nca_file = \"/etc/ca.pem\"\n\n\
-             [contexts.prod.credential]\nsession = \"s3\"\n\n[contexts.test]\nurl = \"http://127.0.0.1/\"\n\n\
+             [contexts.prod.credential]\nsession = \"s3\"\n\n[contexts.test]\nurl = [\"http://127.0.0.1/\", \"http://127.0.0.2/\"]\n\n\
              [contexts.test.credential]\ntoken_file = \"/t\"\n";
         assert_eq!(text, expected);
         assert_eq!(toml::from_str::<ContextFile>(&text).unwrap(), file);

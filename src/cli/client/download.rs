@@ -1,55 +1,39 @@
 //! Calls that are answered with a file.
 
 use std::io::Write;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use reqwest::header;
+use reqwest::Method;
 
-use super::{NodeClient, TIMEOUT};
+use super::NodeClient;
 use crate::cli::support::failure::CommandFailure;
-
-/// Replaces the time limit of a request, because a large file takes long.
-const NO_TIME_LIMIT: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
+use crate::cluster_client::{ANSWER_TIME, AnswerBody, ApiAnswer, ApiRequest, ApiTarget};
 
 /// Longest wait for the next bytes.
 const SILENCE: Duration = Duration::from_secs(60);
 
 impl NodeClient {
-    /// `GET /api/v1/<path>`. Writes the answer to `out` as it arrives.
+    /// `GET /api/v1/<path>`. Writes the answer to `out` as it arrives. Another node is asked only before the first byte.
     pub fn download(
         &self,
         path: &[&str],
         query: &[(&str, &str)],
         out: &mut dyn Write,
     ) -> Result<(), CommandFailure> {
-        let mut url = self.url_of(path);
-        if !query.is_empty() {
-            url.query_pairs_mut().extend_pairs(query);
-        }
-        let mut request = self.http.get(url).timeout(NO_TIME_LIMIT);
-        if let Some(token) = &self.token {
-            request = request.header(header::AUTHORIZATION, token.bearer());
-        }
+        let target = ApiTarget::of(path).with_query(query);
+        let request = ApiRequest::new(Method::GET, target).as_stream();
         self.runtime.block_on(async {
-            let silent = || self.failed("it does not answer".to_owned());
-            let sent = tokio::time::timeout(TIMEOUT, request.send()).await;
-            let mut response = match sent.map_err(|_| silent())? {
-                Ok(response) => response,
-                Err(error) => return Err(self.unreachable(&error)),
+            let until = Instant::now() + ANSWER_TIME;
+            let answer = self.cluster.call_until(&request, until).await?;
+            let node = answer.node.clone();
+            let mut response = match answer.body {
+                AnswerBody::Stream(response) => response,
+                body => return Err(self.refusal(&ApiAnswer { body, ..answer }).await),
             };
-            if !response.status().is_success() {
-                let status = response.status();
-                let body = response.bytes().await.map_err(|error| self.unreachable(&error))?;
-                return Err(self.problem(status, &body));
+            while let Some(part) = self.cluster.next_part(&node, &mut response, SILENCE).await? {
+                out.write_all(&part)?;
             }
-            loop {
-                let part = tokio::time::timeout(SILENCE, response.chunk()).await;
-                match part.map_err(|_| silent())? {
-                    Ok(Some(bytes)) => out.write_all(&bytes)?,
-                    Ok(None) => return Ok(out.flush()?),
-                    Err(error) => return Err(self.unreachable(&error)),
-                }
-            }
+            Ok(out.flush()?)
         })
     }
 }

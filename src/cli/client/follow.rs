@@ -2,16 +2,20 @@
 
 use std::ops::ControlFlow;
 use std::pin::pin;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use futures::{Stream, StreamExt, stream};
-use reqwest::{RequestBuilder, Response, header};
-use serde::Serialize;
+use reqwest::header::{self, HeaderName, HeaderValue};
+use reqwest::{Method, Response, Url};
 use sse_stream::SseByteStream;
 
-use super::{NodeClient, TIMEOUT};
+use super::NodeClient;
+use super::notice::print_notice;
 use crate::cli::support::failure::CommandFailure;
+use crate::cluster_client::{
+    ANSWER_TIME, AnswerBody, ApiAnswer, ApiRequest, ApiTarget, Repetition,
+};
 
 /// A received server-sent event.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -24,111 +28,171 @@ pub struct ServerSentEvent {
     pub id: String,
 }
 
+/// Where the id of an event has a meaning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EventIds {
+    /// At every node: a node that does not know the id says so in the stream.
+    OfTheCluster,
+    /// Only at its node.
+    OfTheNode,
+}
+
 /// Longest silence of a stream: the node sends a comment every 15 s.
 const SILENCE: Duration = Duration::from_secs(45);
 
-/// Replaces the time limit of a request, because a stream has no end.
-const NO_TIME_LIMIT: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
+/// First and longest pause before a reconnect; it doubles each time.
+const RETRY_AFTER: [Duration; 2] = [Duration::from_millis(500), Duration::from_secs(10)];
+
+/// How long a request for boxes is repeated after a lost stream, if its own wait is over.
+const STREAM_LOST: Duration = Duration::from_secs(5);
+
+const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
 impl NodeClient {
-    /// `POST /api/v1/<path>` with a body, answered with events. Hands each event to `each`, until
-    /// it returns a result.
+    /// `POST /api/v1/<path>`, answered with events. `body` gives the body of each attempt, with a request id. Hands each
+    /// event to `each`, until it returns a result. If the stream breaks, another node is asked, until `until`.
     pub fn post_and_follow<T>(
         &self,
         path: &[&str],
-        wanted: &impl Serialize,
+        body: impl Fn() -> Vec<u8> + Send + Sync,
+        mut until: Instant,
         mut each: impl FnMut(ServerSentEvent) -> Result<ControlFlow<T>, CommandFailure>,
     ) -> Result<T, CommandFailure> {
-        let body = serde_json::to_vec(wanted).map_err(anyhow::Error::from)?;
-        let request = self.http.post(self.url_of(path)).body(body);
-        let request = request.header(header::CONTENT_TYPE, "application/json");
-        let mut found = None;
-        self.read_events(request, &mut String::new(), |event| match event.map(&mut each) {
-            Some(Ok(ControlFlow::Break(ended))) => {
-                found = Some(ended);
-                Ok(ControlFlow::Break(()))
+        let mut pause = RETRY_AFTER[0];
+        let mut first_lost = None;
+        loop {
+            let request = ApiRequest::new(Method::POST, ApiTarget::of(path));
+            let request = request.with_body(Repetition::OnceById, &body);
+            let mut found = None;
+            let read = self.read_events(request, &mut String::new(), |event| {
+                match event.map(&mut each).transpose()? {
+                    Some(ControlFlow::Break(ended)) => {
+                        found = Some(ended);
+                        Ok(ControlFlow::Break(()))
+                    }
+                    Some(ControlFlow::Continue(())) | None => Ok(ControlFlow::Continue(())),
+                }
+            });
+            let failure = match (found, read) {
+                (Some(ended), Ok(())) => return Ok(ended),
+                (None, Ok(())) => return Err(self.failed(CLOSED.to_owned())),
+                (_, Err(failure)) => failure,
+            };
+            until = until.max(*first_lost.get_or_insert(Instant::now() + STREAM_LOST));
+            if !is_passing(&failure)
+                || !self.cluster.has_others()
+                || Instant::now() + pause >= until
+            {
+                return Err(failure);
             }
-            Some(Err(failure)) => Err(failure),
-            Some(Ok(ControlFlow::Continue(()))) | None => Ok(ControlFlow::Continue(())),
-        })?;
-        found.ok_or_else(|| self.failed("it closed the stream of events".to_owned()))
+            print_notice(&format!("{failure}; waiting at another node"));
+            std::thread::sleep(pause);
+            pause = (pause * 2).min(RETRY_AFTER[1]);
+        }
     }
 
-    /// `GET /api/v1/<path>`, answered with events. Hands each event to `each`, and `None` once when
-    /// the node has answered. Returns only a failure. `last` is the id after which the stream
-    /// starts, and is updated.
+    /// `GET /api/v1/<path>`, answered with events. Hands each event to `each`. Returns only a failure. `last` is the id
+    /// after which the stream starts. Once a node has answered, the client reconnects after the last event when the
+    /// stream breaks, at another node if there is one.
     pub fn follow(
         &self,
         path: &[&str],
         query: &[(&str, &str)],
-        last: &mut String,
-        mut each: impl FnMut(Option<ServerSentEvent>) -> Result<(), CommandFailure>,
+        mut last: String,
+        ids: EventIds,
+        mut each: impl FnMut(ServerSentEvent) -> Result<(), CommandFailure>,
     ) -> Result<std::convert::Infallible, CommandFailure> {
-        let mut url = self.url_of(path);
-        if !query.is_empty() {
-            url.query_pairs_mut().extend_pairs(query);
+        let (mut connected, mut pause) = (false, RETRY_AFTER[0]);
+        loop {
+            let mut begun = false;
+            let mut request = ApiRequest::new(Method::GET, ApiTarget::of(path).with_query(query));
+            if let Ok(value) = HeaderValue::from_str(&last)
+                && !last.is_empty()
+            {
+                request = request.with_header(LAST_EVENT_ID, value);
+            }
+            let read = self.read_events(request, &mut last, |event| {
+                begun = true;
+                event.map_or(Ok(()), &mut each).map(ControlFlow::Continue)
+            });
+            let failure = read.err().unwrap_or_else(|| self.failed(CLOSED.to_owned()));
+            connected |= begun;
+            if !connected || !is_passing(&failure) {
+                return Err(failure);
+            }
+            if begun {
+                pause = RETRY_AFTER[0];
+                print_notice(&format!("{failure}; {}", self.next_step(&mut last, ids)));
+            }
+            std::thread::sleep(pause);
+            pause = (pause * 2).min(RETRY_AFTER[1]);
         }
-        let mut request = self.http.get(url);
-        if !last.is_empty() {
-            request = request.header("Last-Event-ID", last.as_str());
-        }
-        let each = |event| each(event).map(|()| ControlFlow::Continue(()));
-        self.read_events(request, last, each)?;
-        Err(self.failed("it closed the stream of events".to_owned()))
     }
 
-    /// Reads events until `each` stops.
+    /// Prepares the reconnect, and says where it goes.
+    fn next_step(&self, last: &mut String, ids: EventIds) -> &'static str {
+        match ids {
+            _ if !self.cluster.has_others() => "trying again",
+            EventIds::OfTheCluster => "going on at another node",
+            EventIds::OfTheNode => {
+                last.clear();
+                "going on with what is new at another node"
+            }
+        }
+    }
+
+    /// Reads events until `each` stops. `each` gets none once a node has answered.
     fn read_events(
         &self,
-        request: RequestBuilder,
+        request: ApiRequest<'_>,
         last: &mut String,
         mut each: impl FnMut(Option<ServerSentEvent>) -> Result<ControlFlow<()>, CommandFailure>,
     ) -> Result<(), CommandFailure> {
-        let mut request =
-            request.timeout(NO_TIME_LIMIT).header(header::ACCEPT, "text/event-stream");
-        if let Some(token) = &self.token {
-            request = request.header(header::AUTHORIZATION, token.bearer());
-        }
+        let accepted = HeaderValue::from_static("text/event-stream");
+        let request = request.with_header(header::ACCEPT, accepted).as_stream();
         self.runtime.block_on(async {
-            let sent = tokio::time::timeout(TIMEOUT, request.send()).await;
-            let sent = sent.map_err(|_| self.failed("it does not answer".to_owned()))?;
-            let response = sent.map_err(|error| self.unreachable(&error))?;
-            if !response.status().is_success() {
-                let status = response.status();
-                let body = response.bytes().await.map_err(|error| self.unreachable(&error))?;
-                return Err(self.problem(status, &body));
-            }
+            let until = Instant::now() + ANSWER_TIME;
+            let answer = self.cluster.call_until(&request, until).await?;
+            let node = answer.node.clone();
+            let response = match answer.body {
+                AnswerBody::Stream(response) => response,
+                body => return Err(self.refusal(&ApiAnswer { body, ..answer }).await),
+            };
             // The result does not matter for this call.
             let _ = each(None)?;
-            let mut blocks = pin!(SseByteStream::new(self.chunks(response)));
-            while let Some(block) = blocks.next().await {
-                let block = block.map_err(|error| self.stream_failure(error))?;
-                if let Some(id) = block.id {
-                    *last = id;
+            let ended = async {
+                let mut blocks = pin!(SseByteStream::new(self.parts(&node, response)));
+                while let Some(block) = blocks.next().await {
+                    let block = block.map_err(|error| self.stream_failure(error))?;
+                    if let Some(id) = block.id {
+                        *last = id;
+                    }
+                    // A block without data only sets the id.
+                    let Some(data) = block.data else { continue };
+                    let kind = block.event.unwrap_or_default();
+                    if each(Some(ServerSentEvent { kind, data, id: last.clone() }))?.is_break() {
+                        return Ok(());
+                    }
                 }
-                // A block without data only sets the id.
-                let Some(data) = block.data else { continue };
-                let kind = block.event.unwrap_or_default();
-                if each(Some(ServerSentEvent { kind, data, id: last.clone() }))?.is_break() {
-                    return Ok(());
-                }
+                Err(self.failed(CLOSED.to_owned()))
             }
-            Err(self.failed("it closed the stream of events".to_owned()))
+            .await;
+            if ended.as_ref().is_err_and(is_passing) {
+                self.cluster.leave(&node);
+            }
+            ended
         })
     }
 
-    /// The body of a response, chunk by chunk. Ends with an error after a silence.
-    fn chunks(
-        &self,
+    /// The body of a response, part by part. Ends with an error after a silence.
+    fn parts<'c>(
+        &'c self,
+        node: &'c Url,
         response: Response,
-    ) -> impl Stream<Item = Result<Bytes, CommandFailure>> + use<'_> {
-        stream::unfold(response, |mut response| async {
-            let chunk = match tokio::time::timeout(SILENCE, response.chunk()).await {
-                Ok(Ok(chunk)) => Ok(chunk?),
-                Ok(Err(error)) => Err(self.unreachable(&error)),
-                Err(_) => Err(self.failed("it sends no events".to_owned())),
-            };
-            Some((chunk, response))
+    ) -> impl Stream<Item = Result<Bytes, CommandFailure>> + use<'c> {
+        stream::unfold(response, move |mut response| async move {
+            let part = self.cluster.next_part(node, &mut response, SILENCE).await;
+            Some((part.transpose()?.map_err(CommandFailure::from), response))
         })
     }
 
@@ -142,4 +206,12 @@ impl NodeClient {
             other => self.failed(format!("its answer is not a stream of events: {other}")),
         }
     }
+}
+
+/// Why a stream ended that a node closed.
+const CLOSED: &str = "it closed the stream of events";
+
+/// Whether the node, or another one, may answer again.
+fn is_passing(failure: &CommandFailure) -> bool {
+    matches!(failure, CommandFailure::Unreachable(_) | CommandFailure::Node { .. })
 }

@@ -1,6 +1,5 @@
 //! The administrator's token of a node on the same host, for an operator who may read its file.
 
-use std::net::IpAddr;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -8,10 +7,13 @@ use std::time::{Duration, Instant};
 use reelyard_api::Problem;
 use reelyard_core::bounded_read::{self, InputSource};
 use reelyard_core::token::SharedToken;
+use reelyard_protocol::node_address::NodeAddresses;
 use reqwest::{ClientBuilder, StatusCode, Url};
 
+use crate::cluster_client::is_loopback;
+
 /// Time limit for the question to the node.
-const PATIENCE: Duration = Duration::from_secs(5);
+const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Pause between two questions to a node that does not answer.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -25,30 +27,32 @@ const SOCKET_TABLES: [&str; 2] = ["/proc/net/tcp", "/proc/net/tcp6"];
 /// State of a listening socket in these tables.
 const LISTENING: &str = "0A";
 
-/// The token of the node at `url`, if the node runs on this host and its file is readable. None otherwise: then the
+/// The token of the nodes, if they run on this host and the file of one is readable. None otherwise: then the
 /// node refuses the call with its own words.
 ///
-/// If nothing listens at `url`, it is asked again for `patience`, because the node may be restarting.
-pub fn find(url: &Url, http: ClientBuilder, patience: Duration) -> Option<SharedToken> {
-    let host = url.host_str()?.trim_start_matches('[').trim_end_matches(']');
-    let is_local = host == "localhost" || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback());
-    if !is_local {
+/// If nothing listens at their addresses, they are asked again for `patience`, because a node may be restarting.
+pub fn find(nodes: &NodeAddresses, http: ClientBuilder, patience: Duration) -> Option<SharedToken> {
+    if !nodes.iter().all(is_loopback) {
         return None;
     }
     let http = http.no_proxy().timeout(PATIENCE).build().ok()?;
     let until = Instant::now() + patience;
-    let refusal = loop {
-        match ask(url, &http) {
-            Ok(refusal) => break refusal,
-            Err(_) if Instant::now() < until => std::thread::sleep(PAUSE),
-            Err(_) => return None,
+    let (answering, refusal) = loop {
+        let answer = nodes.iter().find_map(|url| Some((url, ask(url, &http).ok()?)));
+        match answer {
+            Some(answer) => break answer,
+            None if Instant::now() < until => std::thread::sleep(PAUSE),
+            None => return None,
         }
     };
     let file = refusal?.token_file?;
-    let port = url.port_or_known_default()?;
-    // Another program on this port could name any file. The token goes only to a program of the file's owner.
+    // Another program on a port could name any file. The token goes only to programs of the file's owner.
     let owner = std::fs::metadata(&file).ok()?.uid();
-    if file.file_name()? != FILE_NAME || !listener_owners(port).contains(&owner) {
+    let is_of_owner = |url: &Url| {
+        let owners = url.port_or_known_default().map(listener_owners).unwrap_or_default();
+        owners.contains(&owner) || (url != answering && owners.is_empty())
+    };
+    if file.file_name()? != FILE_NAME || !nodes.iter().all(is_of_owner) {
         return None;
     }
     read(&file)
@@ -124,12 +128,9 @@ mod tests {
 
     #[test]
     fn a_node_on_another_host_is_not_asked() {
-        for foreign in ["http://192.0.2.1:8080", "http://node.example:8080"] {
+        for foreign in ["192.0.2.1:8080", "node.example:8080", "127.0.0.1:8080,192.0.2.1:8080"] {
             let http = http_client::without_tls();
-            assert!(
-                find(&Url::parse(foreign).unwrap(), http, Duration::ZERO).is_none(),
-                "{foreign}"
-            );
+            assert!(find(&foreign.parse().unwrap(), http, Duration::ZERO).is_none(), "{foreign}");
         }
     }
 }

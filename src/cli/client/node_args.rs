@@ -8,11 +8,12 @@ use reelyard_core::bounded_read::{self, InputSource};
 use reelyard_core::token::SharedToken;
 use reelyard_protocol::boxes::Reason;
 use reelyard_protocol::http_client;
-use reelyard_protocol::node_address::node_address;
+use reelyard_protocol::node_address::{BadNodeAddress, NodeAddresses};
 use reqwest::{ClientBuilder, Url};
 
 use super::contexts::{BadContextName, ContextCredential, ContextFile, ContextName, SavedContext};
 use super::local_token;
+use super::notice::print_notice;
 use crate::box_client::{BoxClient, BoxClientError};
 use crate::cli::output::OutputArgs;
 use crate::cli::support::failure::CommandFailure;
@@ -36,8 +37,8 @@ const GLOBAL: &str = "Global options";
 /// The node to call, and the output format.
 #[derive(Clone, Args)]
 pub struct NodeArgs {
-    /// URL of the node. Without a scheme, it is http. Default: REELYARD_URL, that of the context, or
-    /// http://127.0.0.1:8080.
+    /// URL of the node, or those of several nodes of one cluster, separated by commas. Without a scheme, it is http.
+    /// Default: REELYARD_URL, that of the context, or http://127.0.0.1:8080.
     #[arg(long, global = true, help_heading = GLOBAL)]
     url: Option<String>,
     /// Context to use instead of the current one, or REELYARD_CONTEXT. It takes precedence over the environment. See
@@ -64,12 +65,12 @@ pub struct NodeArgs {
     pub output: OutputArgs,
 }
 
-/// The node to call, with the credential for it.
+/// The nodes to call, with the credential for them.
 #[derive(Debug)]
 pub struct NodeTarget {
-    /// URL of the node.
-    pub url: Url,
-    /// Token or session for the node.
+    /// Addresses of the nodes of one cluster.
+    pub nodes: NodeAddresses,
+    /// Token or session for them.
     pub token: Option<SharedToken>,
     /// File with certificates of its authority. Without one, the authorities of the system.
     pub ca_file: Option<PathBuf>,
@@ -93,17 +94,17 @@ impl NodeTarget {
             None => None,
         };
         let ca_file = context.ca_file.clone();
-        Ok(NodeTarget { url: url_of(&context.url)?, token, ca_file, reason: None })
+        Ok(NodeTarget { nodes: context.url.clone(), token, ca_file, reason: None })
     }
 
-    /// An HTTP client that trusts the certificate of the node.
+    /// An HTTP client that trusts the certificates of the nodes.
     pub fn http(&self) -> Result<ClientBuilder, CommandFailure> {
-        http_of(&self.url, self.ca_file.as_deref())
+        http_of(&self.nodes, self.ca_file.as_deref())
     }
 }
 
-fn http_of(url: &Url, ca_file: Option<&Path>) -> Result<ClientBuilder, CommandFailure> {
-    if url.scheme() == "http" {
+fn http_of(nodes: &NodeAddresses, ca_file: Option<&Path>) -> Result<ClientBuilder, CommandFailure> {
+    if !nodes.have_tls() {
         return Ok(http_client::without_tls());
     }
     let Some(file) = ca_file else { return Ok(http_client::with_system_roots()) };
@@ -140,21 +141,27 @@ impl NodeArgs {
         self.context.as_ref()
     }
 
-    /// The URL of `--url` or of the environment, or `otherwise`, or that of a node on this host.
-    pub fn url_or(&self, otherwise: Option<&str>) -> Result<Url, CommandFailure> {
+    /// The addresses of `--url` or of the environment, or `otherwise`, or that of a node on this host.
+    pub fn nodes_or(
+        &self,
+        otherwise: Option<&NodeAddresses>,
+    ) -> Result<NodeAddresses, CommandFailure> {
         let of_environment = self.of_environment(URL_VARIABLE);
-        let given = self.url.as_deref().or(of_environment.as_deref());
-        url_of(given.or(otherwise).unwrap_or(LOCAL_NODE))
+        match (self.url.as_deref().or(of_environment.as_deref()), otherwise) {
+            (Some(given), _) => addresses_of(given),
+            (None, Some(otherwise)) => Ok(otherwise.clone()),
+            (None, None) => addresses_of(LOCAL_NODE),
+        }
     }
 
-    /// The URL of the node.
+    /// The URL of the node that is called first.
     ///
     /// # Errors
     /// An option or the file of contexts is wrong.
     pub fn url(&self) -> Result<Url, CommandFailure> {
         let file = ContextFile::read()?;
         let context = self.context(&file)?.map(|(_, context)| context);
-        self.url_or(context.map(|context| context.url.as_str()))
+        Ok(self.nodes_or(context.map(|context| &context.url))?.first().clone())
     }
 
     /// The file of `--ca-file` or of the environment, as an absolute path.
@@ -171,18 +178,19 @@ impl NodeArgs {
     pub fn target(&self, patience: Duration) -> Result<NodeTarget, CommandFailure> {
         let file = ContextFile::read()?;
         let context = self.context(&file)?.map(|(_, context)| context);
-        let url = self.url_or(context.map(|context| context.url.as_str()))?;
+        let nodes = self.nodes_or(context.map(|context| &context.url))?;
         let of_context = context.map(NodeTarget::of_context).transpose()?;
         let own_ca_file = of_context.as_ref().and_then(|own| own.ca_file.clone());
         let ca_file = self.ca_file().or(own_ca_file);
         // A URL beside --context may name another node: then the credential of the context is not sent.
-        let of_context = of_context.filter(|own| own.url == url).and_then(|own| own.token);
+        let of_context = of_context.filter(|own| own.nodes.include(&nodes));
+        let of_context = of_context.and_then(|own| own.token);
         let token = match self.given_token()?.or(of_context) {
             Some(token) => Some(token),
-            None => local_token::find(&url, http_of(&url, ca_file.as_deref())?, patience),
+            None => local_token::find(&nodes, http_of(&nodes, ca_file.as_deref())?, patience),
         };
         Ok(NodeTarget {
-            url,
+            nodes,
             token,
             ca_file,
             reason: self.reason.as_ref().map(ToString::to_string),
@@ -216,16 +224,17 @@ impl NodeArgs {
         let target = self.target(RESTART)?;
         let http =
             target.http()?.default_headers(super::reason::headers(target.reason.as_deref())?);
-        BoxClient::over(http, target.url.as_str(), target.token).map_err(usage)
+        BoxClient::over(http, target.nodes, target.token, print_notice).map_err(usage)
     }
 }
 
-/// The URL of a node from its text. Without a scheme it is http.
+/// The addresses of nodes from their text. Without a scheme they are http.
 ///
 /// # Errors
-/// It is no URL of http or https, or it has a user name or a password.
-pub fn url_of(given: &str) -> Result<Url, CommandFailure> {
-    node_address(given).map_err(|bad| CommandFailure::Usage(format!("--url: {bad}")))
+/// One is no URL of http or https, or it has a user name or a password.
+pub fn addresses_of(given: &str) -> Result<NodeAddresses, CommandFailure> {
+    let read = given.parse();
+    read.map_err(|bad: BadNodeAddress| CommandFailure::Usage(format!("--url: {bad}")))
 }
 
 fn token_of(option: &str, text: &str) -> Result<SharedToken, CommandFailure> {

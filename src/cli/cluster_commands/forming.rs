@@ -86,7 +86,7 @@ fn ask(at: &str, config: &NodeConfig, request: &JoinRequest) -> Result<JoinAnswe
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let asked = runtime.block_on(join_cluster(&config.cluster.security(), at, request));
     asked.map_err(|failed| match failed {
-        JoinFailed::Unreachable(why) => CommandFailure::Unreachable { url: at.to_owned(), why },
+        JoinFailed::Unreachable(why) => CommandFailure::NoMember { address: at.to_owned(), why },
         JoinFailed::Refused { why, .. } => CommandFailure::NotThere(format!("{at} refused: {why}")),
     })
 }

@@ -101,7 +101,7 @@ pub fn web_query(filters: &[(&str, Option<String>)]) -> String {
 
 /// Whether the node may answer again by itself.
 fn is_passing(failure: &CommandFailure) -> bool {
-    matches!(failure, CommandFailure::Unreachable { .. } | CommandFailure::Node { .. })
+    matches!(failure, CommandFailure::Unreachable(_) | CommandFailure::Node { .. })
 }
 
 fn stale_line(out: &Printer<'_>, shown_at: Option<Millis>, failure: &CommandFailure) -> String {

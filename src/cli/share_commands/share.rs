@@ -222,7 +222,7 @@ fn act(
 ) -> Result<(), CommandFailure> {
     match command {
         ShareCommand::Create(wanted) => {
-            let share: ShareInfo = client.post_named(&["shares"], &wanted.read()?)?;
+            let share: ShareInfo = client.post_body(&["shares"], &wanted.read()?)?;
             created(&share, out)
         }
         ShareCommand::Show { share, view } => {

@@ -4,6 +4,7 @@ use std::io;
 
 use reelyard_api::{Problem, ProblemKind};
 
+use crate::cluster_client::NoNodeAnswered;
 use crate::config::ConfigFaults;
 use crate::logging::AlreadyStarted;
 
@@ -25,11 +26,14 @@ pub enum CommandFailure {
     /// The arguments are wrong.
     #[error("{0}")]
     Usage(String),
-    /// The node does not answer.
-    #[error("the node at {url} cannot be reached: {why}")]
-    Unreachable {
-        /// URL of the node.
-        url: String,
+    /// No node answers.
+    #[error(transparent)]
+    Unreachable(#[from] NoNodeAnswered),
+    /// The member of a cluster does not answer.
+    #[error("the node at {address} cannot be reached: {why}")]
+    NoMember {
+        /// Its address for other nodes.
+        address: String,
         /// The cause as text.
         why: String,
     },
@@ -77,7 +81,9 @@ impl CommandFailure {
             | CommandFailure::Node { .. }
             | CommandFailure::Failed(_) => 1,
             CommandFailure::Configuration(_) | CommandFailure::Usage(_) => 2,
-            CommandFailure::Unreachable { .. } | CommandFailure::NoNode(_) => 3,
+            CommandFailure::Unreachable(_)
+            | CommandFailure::NoMember { .. }
+            | CommandFailure::NoNode(_) => 3,
             CommandFailure::Refused(problem) if is_no_box(problem) => NO_BOX,
             CommandFailure::Refused(_) | CommandFailure::NotThere(_) => 4,
             CommandFailure::StoreNotWhole(_) => NOT_WHOLE,

@@ -1,7 +1,6 @@
 //! `reelyard events`
 
-use std::io::{self, Write};
-use std::time::Duration;
+use std::io::Write;
 
 use clap::Args;
 use reelyard_api::{
@@ -14,13 +13,10 @@ use reelyard_core::counted::counted;
 use reelyard_core::names::NameText;
 use serde_json::{Value, json};
 
-use crate::cli::client::{NodeArgs, NodeClient, ServerSentEvent};
+use crate::cli::client::{EventIds, NodeArgs, NodeClient, ServerSentEvent};
 use crate::cli::output::{PrintStyle, Printer, name, plain};
 use crate::cli::support::enum_word;
 use crate::cli::support::failure::CommandFailure;
-
-/// First and longest pause before a reconnect; it doubles each time.
-const RETRY_AFTER: [Duration; 2] = [Duration::from_millis(500), Duration::from_secs(10)];
 
 #[derive(Debug, Args)]
 pub struct EventsArgs {
@@ -48,37 +44,17 @@ pub fn run(args: EventsArgs, out: &mut dyn Write) -> Result<(), CommandFailure> 
 }
 
 /// Prints the events after `last` until the command is stopped. It reconnects at its last position
-/// if the node disappears.
+/// if the node disappears, at another node if there is one.
 pub fn follow(
     client: &NodeClient,
     path: &[&str],
     query: &[(&str, &str)],
-    mut last: String,
+    last: String,
     out: &mut Printer<'_>,
 ) -> Result<(), CommandFailure> {
-    let (mut connected, mut pause) = (false, RETRY_AFTER[0]);
-    loop {
-        let mut begun = false;
-        let result = client.follow(path, query, &mut last, |event| {
-            begun = true;
-            event.map_or(Ok(()), |event| print(&event, out))
-        });
-        let Err(failure) = result;
-        connected |= begun;
-        match failure {
-            failure @ (CommandFailure::Unreachable { .. } | CommandFailure::Node { .. })
-                if connected =>
-            {
-                if begun {
-                    pause = RETRY_AFTER[0];
-                    writeln!(io::stderr(), "reelyard: {failure}; trying again")?;
-                }
-            }
-            failure => return Err(failure),
-        }
-        std::thread::sleep(pause);
-        pause = (pause * 2).min(RETRY_AFTER[1]);
-    }
+    let never =
+        client.follow(path, query, last, EventIds::OfTheCluster, |event| print(&event, out))?;
+    match never {}
 }
 
 /// Prints an event and flushes.

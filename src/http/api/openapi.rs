@@ -25,7 +25,7 @@ are bytes. A missing value is left out of the object and is never null. In a req
 value. Later releases of this version can add members, but they remove none. HEAD works wherever GET \
 does, unless the call can wait for long. Lists come in pages: `next` of one page is the `cursor` of \
 the next. Unknown parameters are refused. Each answer of the API has the headers `Reelyard-Applied` and \
-`Reelyard-Staleness`, and each GET takes `consistency`, `min_applied` and `max_staleness`. Every failure is answered with a problem document (RFC 9457); \
+`Reelyard-Staleness`, in a cluster also `Reelyard-Members`, and each GET takes `consistency`, `min_applied` and `max_staleness`. Every failure is answered with a problem document (RFC 9457); \
 its `type` never changes.";
 
 /// The groups of calls, in the order of the document.

@@ -10,7 +10,7 @@ use futures::StreamExt;
 use futures::stream::{self, LocalBoxStream};
 use http_body_util::StreamBody;
 use hyper::body::Frame;
-use serde_json::{Map, Value};
+use reelyard_api::{NamedBody, has_request_id};
 
 use crate::http::api::API;
 
@@ -20,17 +20,6 @@ const KEPT_BODY: usize = 64 << 10;
 /// Headers of one connection. They are not passed on.
 pub const OF_CONNECTION: [HeaderName; 5] =
     [header::CONNECTION, header::TRANSFER_ENCODING, header::UPGRADE, header::TE, header::TRAILER];
-
-/// The calls of the API whose body has a `request_id`, and whose repetition gets the first answer again. A part `*`
-/// is any one.
-const NAMED: [(&str, &str); 6] = [
-    ("POST", "/shares"),
-    ("PATCH", "/shares/*"),
-    ("POST", "/files/move"),
-    ("POST", "/users"),
-    ("PATCH", "/users/*"),
-    ("POST", "/pools/*/leases"),
-];
 
 /// Why the leader did not answer.
 #[derive(Debug, thiserror::Error)]
@@ -90,11 +79,12 @@ impl ForwardedRequest {
         let mut request_id = None;
         let content = if is_whole {
             let mut kept = body;
-            if has_request_id(request.method(), request.path())
-                && let Some(named) = with_request_id(&kept)
+            let new_id = || format!("{:032x}", fastrand::u128(..));
+            if can_be_named(request.method(), request.path())
+                && let Some(named) = NamedBody::of(&kept, new_id)
             {
                 headers.insert(header::CONTENT_LENGTH, named.body.len().into());
-                (kept, request_id) = (named.body, Some(named.id));
+                (kept, request_id) = (named.body.into(), Some(named.id));
             }
             ForwardedContent::Kept(kept)
         } else {
@@ -180,90 +170,21 @@ impl ForwardedRequest {
 type BodyParts = LocalBoxStream<'static, Result<Bytes, PayloadError>>;
 
 /// Whether the body of this call may have a request id.
-fn has_request_id(method: &Method, path: &str) -> bool {
-    let Some(call) = path.strip_prefix(API) else { return false };
-    NAMED.iter().any(|(of, pattern)| {
-        let mut parts = pattern.split('/');
-        let is_same =
-            |part: &str| parts.next().is_some_and(|wanted| wanted == "*" || wanted == part);
-        *of == method.as_str() && call.split('/').all(is_same) && parts.next().is_none()
-    })
-}
-
-/// A body with its request id.
-#[derive(Debug, PartialEq, Eq)]
-struct NamedBody {
-    body: Bytes,
-    id: String,
-}
-
-/// The body with a request id: its own, or a new one before all other members. Otherwise its text stays, so that the
-/// leader refuses what it refuses in a body that comes directly. None if it is no object in JSON.
-fn with_request_id(body: &Bytes) -> Option<NamedBody> {
-    let object: Map<String, Value> = serde_json::from_slice(body).ok()?;
-    match object.get("request_id") {
-        Some(Value::String(own)) => return Some(NamedBody { body: body.clone(), id: own.clone() }),
-        Some(_) => return None,
-        None => {}
-    }
-    let id = format!("{:032x}", fastrand::u128(..));
-    let begin = body.iter().position(|byte| *byte == b'{')? + 1;
-    let (before, members) = body.split_at_checked(begin)?;
-    let separator = if object.is_empty() { "" } else { "," };
-    let member = format!("\"request_id\":\"{id}\"{separator}");
-    Some(NamedBody { body: [before, member.as_bytes(), members].concat().into(), id })
+fn can_be_named(method: &Method, path: &str) -> bool {
+    let call = path.strip_prefix(API).and_then(|call| call.strip_prefix('/'));
+    call.is_some_and(|call| has_request_id(method.as_str(), call.split('/')))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn named(body: &'static str) -> Option<NamedBody> {
-        with_request_id(&Bytes::from_static(body.as_bytes()))
-    }
-
     #[test]
-    fn a_request_without_an_id_gets_one() {
-        for (body, rest) in [
-            (r#"{"path": "a"}"#, r#""path": "a"}"#),
-            (" {\n \"path\" : 1.0 }", "\n \"path\" : 1.0 }"),
-            ("{ }", " }"),
-        ] {
-            let NamedBody { body: given, id } = named(body).unwrap();
-            let text = str::from_utf8(&given).unwrap();
-            assert!(id.len() == 32 && text.ends_with(rest), "{text}");
-            let read: Value = serde_json::from_str(text).unwrap();
-            assert_eq!(read["request_id"], id);
-        }
-        assert_ne!(named("{}"), named("{}"));
-        let own = r#"{"request_id": "mine"}"#;
-        let kept = NamedBody { body: Bytes::from_static(own.as_bytes()), id: "mine".to_owned() };
-        assert_eq!(named(own), Some(kept));
-        for other in ["[1]", "{", r#"{"request_id": null}"#, r#"{"request_id": 7}"#] {
-            assert_eq!(named(other), None, "{other}");
-        }
-    }
-
-    #[test]
-    fn a_member_that_occurs_twice_stays_twice() {
-        let body = named(r#"{"path": "a", "path": "b"}"#).unwrap().body;
-        let text = str::from_utf8(&body).unwrap();
-        assert_eq!(text.matches("path").count(), 2, "{text}");
-    }
-
-    #[test]
-    fn only_bodies_that_may_have_an_id_get_one() {
-        for (method, path, expected) in [
-            (Method::POST, "/api/v1/shares", true),
-            (Method::PATCH, "/api/v1/shares/x", true),
-            (Method::POST, "/api/v1/pools/p/leases", true),
-            (Method::GET, "/api/v1/shares", false),
-            (Method::POST, "/api/v1/shares/x", false),
-            (Method::POST, "/api/v1/shares/revoke", false),
-            (Method::POST, "/api/v1/tokens", false),
-            (Method::POST, "/shares", false),
-        ] {
-            assert_eq!(has_request_id(&method, path), expected, "{method} {path}");
+    fn only_calls_of_the_api_get_an_id() {
+        for (path, expected) in
+            [("/api/v1/shares", true), ("/shares", false), ("/api/v1shares", false)]
+        {
+            assert_eq!(can_be_named(&Method::POST, path), expected, "{path}");
         }
     }
 }

@@ -30,7 +30,8 @@ continues if its lease is still valid; otherwise it is ended. SIGSTOP of the fir
 else. SIGSTOP of the second leaves the command running without renewal, and another holder gets its box
 after the ttl. After SIGCONT it ends a command whose lease is over at once.
 
-If no node answers, the lease is lost at the end of its ttl. A command that ignores SIGTERM then has
+If its node dies or is silent, the lease is renewed at another node of the cluster. If no node answers, the
+lease is lost at the end of its ttl. A command that ignores SIGTERM then has
 --grace more time. Set the grace of the pool (default 5s) to a longer time, so that the box is not
 cleaned before.
 

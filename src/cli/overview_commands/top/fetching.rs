@@ -26,6 +26,8 @@ const FEW: &str = "20";
 /// An answer of the node.
 #[derive(Clone, Debug)]
 pub struct Fetched {
+    /// URL of the node.
+    pub node: String,
     /// The panel that the table belongs to.
     pub panel: TopPanel,
     /// Troubles and figures.
@@ -71,7 +73,7 @@ pub fn fetch(
             box_tables::pools(&page.items, style)
         }
     };
-    Ok(Fetched { panel, overview, table, missing })
+    Ok(Fetched { node: client.node().to_string(), panel, overview, table, missing })
 }
 
 /// The right that the caller lacks for a panel. The overview leaves out what the caller may not read.

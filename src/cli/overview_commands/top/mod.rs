@@ -48,11 +48,11 @@ pub fn run(args: TopArgs, out: &mut dyn Write) -> Result<(), CommandFailure> {
         let detail = "reelyard top needs a terminal. Use reelyard status --watch, which also writes to files and pipes";
         return Err(CommandFailure::Usage(detail.to_owned()));
     }
-    let client = NodeClient::new(&args.node)?;
+    let client = NodeClient::new(&args.node)?.without_notices();
     let style = PrintStyle { has_shapes: true, ..out.style().clone() };
     // Before the screen changes, so that a wrong address or token is reported as by every command.
     let first = fetch(&client, TopPanel::default(), &style)?;
-    let mut model = TopModel::new(args.node.url()?.to_string(), first, &style);
+    let mut model = TopModel::new(first, &style);
     let ended = Arc::new(AtomicBool::new(false));
     watch_signals(&ended)?;
     let (panels, answers) = fetching::start(client, style.clone());

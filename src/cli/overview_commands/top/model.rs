@@ -12,7 +12,7 @@ use crate::cli::support::failure::CommandFailure;
 /// Everything on the screen.
 #[derive(Clone, Debug)]
 pub struct TopModel {
-    /// URL of the node.
+    /// URL of the node that answered last.
     pub address: String,
     /// The last answer.
     pub overview: OverviewView,
@@ -34,8 +34,8 @@ pub struct TopModel {
 
 impl TopModel {
     /// The state after the first answer.
-    pub fn new(address: String, first: Fetched, style: &PrintStyle) -> Self {
-        let Fetched { panel, overview, table, missing } = first;
+    pub fn new(first: Fetched, style: &PrintStyle) -> Self {
+        let Fetched { node: address, panel, overview, table, missing } = first;
         TopModel {
             address,
             overview,
@@ -60,6 +60,7 @@ impl TopModel {
     ) -> Result<(), CommandFailure> {
         match answer {
             Ok(fetched) => {
+                self.address = fetched.node;
                 self.overview = fetched.overview;
                 self.answered_at = style.instant();
                 self.failure = None;
@@ -71,7 +72,7 @@ impl TopModel {
                 self.choose(self.row);
                 Ok(())
             }
-            Err(failure @ (CommandFailure::Unreachable { .. } | CommandFailure::Node { .. })) => {
+            Err(failure @ (CommandFailure::Unreachable(_) | CommandFailure::Node { .. })) => {
                 self.failure = Some(plain(&failure.to_string()));
                 Ok(())
             }

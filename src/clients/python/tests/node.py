@@ -46,11 +46,11 @@ def until(condition, holds):
 class Stub:
     """A stand-in for a node. ``answer`` gets each call and returns a status and a body.
 
-    With None the call stays open without an answer.
+    With None the call stays open without an answer. Calls without a body are refused, or stay open if ``is_paused``.
     """
 
-    def __init__(self, answer):
-        self.calls, self._hung = [], []
+    def __init__(self, answer, head=""):
+        self.calls, self._hung, self.head, self.is_paused = [], [], head, False
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.url = "http://127.0.0.1:%d" % self._listener.getsockname()[1]
         threading.Thread(target=self._serve, args=(answer,), daemon=True).start()
@@ -64,18 +64,24 @@ class Stub:
             with connection.makefile("rb") as reader:
                 path = reader.readline().split()[1].decode().replace("/api/v1", "", 1)
                 headers = http.client.parse_headers(reader)
-                body = json.loads(reader.read(int(headers["Content-Length"])))
-            self.calls.append((path, body))
-            answered = answer(path, body)
+                text = reader.read(int(headers.get("Content-Length") or 0))
+            if text:
+                body = json.loads(text)
+                self.calls.append((path, body))
+                answered = None if self.is_paused else answer(path, body)
+            else:
+                answered = None if self.is_paused else (404, {})
             if answered is None:
                 self._hung.append(connection)
                 continue
             text = json.dumps(answered[1])
-            head = "HTTP/1.1 %d -\r\nContent-Length: %d\r\n\r\n" % (answered[0], len(text))
+            head = "HTTP/1.1 %d -\r\nContent-Length: %d\r\n%s\r\n" % (answered[0], len(text), self.head)
             connection.sendall((head + text).encode())
             connection.close()
 
     def close(self):
+        if self._listener.fileno() < 0:
+            return
         # A close without this shutdown does not end ``accept``.
         self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()

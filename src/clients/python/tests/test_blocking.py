@@ -346,8 +346,8 @@ class Stubbed(unittest.TestCase):
         _, boxes = self.stub(answer)
         connect = boxes._connect
 
-        def connected(timeout):
-            connections.append(connect(timeout))
+        def connected(address, timeout):
+            connections.append(connect(address, timeout))
             return connections[-1]
 
         boxes._connect = connected
@@ -390,7 +390,7 @@ class Stubbed(unittest.TestCase):
         _, boxes = self.stub(lambda path, body: (200, lease("1s")))
         held = boxes.acquire("p")
 
-        def cannot(timeout):
+        def cannot(address, timeout):
             raise OSError("too many open files")
 
         boxes._connect = cannot
@@ -401,7 +401,7 @@ class Stubbed(unittest.TestCase):
         _, boxes = self.stub(lambda path, body: (200, lease("1s")))
         held = boxes.acquire("p")
 
-        def cannot(timeout):
+        def cannot(address, timeout):
             raise ZeroDivisionError
 
         with self.assertLogs("reelyard_boxes", "ERROR"):

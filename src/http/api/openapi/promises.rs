@@ -52,19 +52,27 @@ fn headers() -> Map<String, Value> {
     let header = |(name, about, schema): (&str, &str, Value)| {
         (name.to_owned(), json!({ "description": about, "schema": schema }))
     };
-    let headers = [("Reelyard-Applied", applied, number), ("Reelyard-Staleness", staleness, text)];
+    let members = "The URLs of all members of the cluster, with commas between them: a client can call another one when its \
+                   node does not answer. Missing while the node is alone, and for an unknown caller";
+    let headers = [
+        ("Reelyard-Applied", applied, number),
+        ("Reelyard-Members", members, text.clone()),
+        ("Reelyard-Staleness", staleness, text),
+    ];
     headers.into_iter().map(header).collect()
 }
 
 #[cfg(test)]
 mod tests {
+    use reelyard_api::MEMBERS_HEADER;
+
     use super::*;
     use crate::http::api::read_promise::promised_answer::{APPLIED, STALENESS};
 
     #[test]
     fn the_declared_headers_are_those_of_answers() {
         let declared: Vec<String> = headers().keys().map(|name| name.to_lowercase()).collect();
-        assert_eq!(declared, [APPLIED.as_str(), STALENESS.as_str()]);
+        assert_eq!(declared, [APPLIED.as_str(), MEMBERS_HEADER, STALENESS.as_str()]);
     }
 
     #[test]
@@ -89,7 +97,7 @@ mod tests {
             let reference = "#/components/headers/Reelyard-Applied";
             assert_eq!(answer["headers"]["Reelyard-Applied"]["$ref"], reference);
         }
-        for (part, count) in [("parameters", 3), ("headers", 2)] {
+        for (part, count) in [("parameters", 3), ("headers", 3)] {
             assert_eq!(document["components"][part].as_object().map(Map::len), Some(count));
         }
     }

@@ -15,6 +15,7 @@ use super::*;
 use crate::cli::output::cell::{self, state, text};
 use crate::cli::output::{ListColumn, ListTable, OutputForm, viewer};
 use crate::cli::support::failure::CommandFailure;
+use crate::cluster_client::NoNodeAnswered;
 
 /// 2026-11-23 14:02:11 in Seoul.
 const NOW: Millis = Millis(1_795_410_131_482);
@@ -107,12 +108,13 @@ fn table(rows: usize) -> ListTable {
 
 fn model(troubles: Vec<TroubleView>, rows: usize) -> TopModel {
     let fetched = Fetched {
+        node: "http://10.4.2.1:8080/".to_owned(),
         panel: TopPanel::Overview,
         overview: overview(troubles),
         table: table(rows),
         missing: None,
     };
-    TopModel::new("http://10.4.2.1:8080/".to_owned(), fetched, &style_at(NOW))
+    TopModel::new(fetched, &style_at(NOW))
 }
 
 fn screen(model: &TopModel, width: u16, height: u16, now: Millis) -> Vec<String> {
@@ -165,22 +167,22 @@ fn a_wide_screen_has_figures_and_copies() {
 fn a_silent_node_is_stale_until_it_answers() {
     let mut model = model(Vec::new(), 1);
     let later = Millis(NOW.0 + 38_000);
-    let silent = CommandFailure::Unreachable {
-        url: "http://10.4.2.1:8080/".to_owned(),
-        why: "Connection refused".to_owned(),
-    };
-    model.receive(Err(silent), &style_at(later)).unwrap();
+    let node = "http://10.4.2.1:8080/".parse().unwrap();
+    let silent = NoNodeAnswered::asked(&node, "Connection refused");
+    model.receive(Err(silent.into()), &style_at(later)).unwrap();
     let rows = screen(&model, 80, 24, later);
     assert!(rows[0].starts_with("▲ Stale, 38 s  http://10.4.2.1:8080/ the node"), "{rows:#?}");
     assert!(rows.iter().any(|row| row.contains("24 in all")), "the last answer stays: {rows:#?}");
     let again = Fetched {
+        node: "http://10.4.2.2:8080/".to_owned(),
         panel: TopPanel::Overview,
         overview: overview(Vec::new()),
         table: table(1),
         missing: None,
     };
     model.receive(Ok(again), &style_at(later)).unwrap();
-    assert!(screen(&model, 80, 24, later)[0].starts_with("● live 14:02:49"));
+    let head = screen(&model, 80, 24, later)[0].clone();
+    assert!(head.starts_with("● live 14:02:49") && head.contains("10.4.2.2:8080"), "{head}");
     let refused = CommandFailure::NotThere("no such session".to_owned());
     assert!(model.receive(Err(refused), &style_at(later)).is_err());
 }
@@ -193,7 +195,8 @@ fn a_list_without_a_right_names_the_right() {
     let missing = missing_right(TopPanel::Boxes, &overview);
     assert_eq!(missing_right(TopPanel::Links, &overview), None, "the links are there");
     let table = ListTable::new([ListColumn::left("POOL")]);
-    let fetched = Fetched { panel: TopPanel::Boxes, overview, table, missing };
+    let fetched =
+        Fetched { node: model.address.clone(), panel: TopPanel::Boxes, overview, table, missing };
     model.receive(Ok(fetched), &style_at(NOW)).unwrap();
     let rows = screen(&model, 80, 24, NOW);
     assert!(rows.iter().any(|row| row.contains("need the right boxes:read")), "{rows:#?}");

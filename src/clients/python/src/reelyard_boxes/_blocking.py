@@ -12,17 +12,18 @@ import threading
 import time
 import weakref
 from types import TracebackType
-from typing import Any, Callable, Dict, List, Optional, Tuple, Type, TypeVar
+from typing import Any, Callable, Dict, List, Optional, Tuple, Type, TypeVar, Union
 
 from . import _wire
-from ._errors import ENDED, BoxError, CallFailed, Refused
-from ._wire import AcquireRequest, Duration, Json, Lease, Node, lease_path, pauses, try_timeout
+from ._errors import ENDED, BoxError, CallFailed, Refused, Unreachable
+from ._nodes import Address, Attempts, Nodes, check_length, unreachable
+from ._wire import AcquireRequest, Duration, Json, Lease, lease_path, pauses, try_timeout
 
 _Answer = TypeVar("_Answer")
 
 
 class Boxes:
-    """The boxes of a node. Threads and forked children may share it, because it keeps no connection."""
+    """The boxes of a cluster, or of a node that runs alone. Threads and forked children may share it, because it keeps no connection."""
 
     def __init__(
         self,
@@ -32,12 +33,13 @@ class Boxes:
         context: Optional[ssl.SSLContext] = None,
     ) -> None:
         """
-        url     the address of the node; by default $REELYARD_URL, or http://127.0.0.1:8080
+        url     the address of the node, or those of several nodes of one cluster with commas between them; by
+                default $REELYARD_URL, or http://127.0.0.1:8080
         token   the token of the API; by default $REELYARD_TOKEN
         holder  the name of this program as a holder of boxes; by default host name and process id
         context an ssl.SSLContext for https
         """
-        self._node = Node(url, token, holder, context)
+        self._nodes = Nodes(url, token, holder, context)
 
     def hold(
         self,
@@ -119,7 +121,7 @@ class Boxes:
         signal handler, such as Ctrl-C, ends the wait and leaves the queue.
         """
         terms = (ttl, wait, holder, priority, count)
-        request = AcquireRequest(self._node, pool, *terms, request_id, take_over)
+        request = AcquireRequest(self._nodes, pool, *terms, request_id, take_over)
         try:
             return self._acquire(request)
         except BoxError:
@@ -131,11 +133,12 @@ class Boxes:
 
     def _acquire(self, request: AcquireRequest) -> "Held":
         retry_pauses = pauses()
+        if request.waits():
+            self._learn_members()
         while True:
             sent_at = time.monotonic()
-            body, timeout = request.body_at(sent_at)
             try:
-                answer = self._post(request.path, body, timeout)
+                answer = self._post(request.path, request.body, request.timeout())
                 return Held(self, request.pool, answer["leases"], sent_at)
             except CallFailed as error:
                 pause = request.pause_after(error, next(retry_pauses))
@@ -163,35 +166,127 @@ class Boxes:
                 return False
             raise
 
-    def _post(self, path: str, body: Json, timeout: Optional[float] = None) -> Json:
-        """Sends one call. The connection is always closed at the end, and a waiting node notices that."""
+    def _post(
+        self,
+        path: str,
+        body: "Union[Json, Callable[[], Json]]",
+        timeout: Optional[float] = None,
+        until: Optional[float] = None,
+    ) -> Json:
+        """Sends one call to one node after the other, until one answers. Each gets ``timeout`` seconds.
+
+        After ``until`` an answer is useless. The connection is always closed at the end, and a waiting node notices
+        that.
+        """
         timeout = _wire.ANSWER_TIMEOUT if timeout is None else timeout
+        attempts = Attempts(self._nodes)
+        for address in attempts:
+            left = timeout if until is None else min(timeout, max(0.01, until - time.monotonic()))
+            try:
+                text = json.dumps(body() if callable(body) else body)
+                answer = self._nodes.read(address, self._exchange(address, "POST", path, text, left))
+                if "lease_id" not in answer:
+                    raise Unreachable("the program at %s is not a Reelyard node" % address, True)
+                attempts.answered(address)
+                return answer
+            except CallFailed as error:
+                attempts.failed(address, error)
+            if until is not None and time.monotonic() >= until:
+                break
+        raise attempts.error()
+
+    def _learn_members(self) -> None:
+        """Learns the members before a call that may wait long. The call has the same failures."""
+        if not self._nodes.has_answered:
+            address = self._nodes.in_order()[0]
+            try:
+                timeout = _wire.LOOK_INTERVAL + _wire.LOOK_TIMEOUT
+                answer = self._exchange(address, "GET", "/api/v1/whoami", None, timeout)
+                self._nodes.read(address, answer)
+                self._nodes.use(address, [])
+            except CallFailed as error:
+                _wire.log.debug("the members of the cluster are not known: %s", error)
+
+    def _exchange(
+        self, address: Address, method: str, path: str, body: Optional[str], timeout: float
+    ) -> bytes:
+        """Sends a request to one node. Returns its whole answer with its head."""
         until = time.monotonic() + timeout
         connection: Optional[http.client.HTTPConnection] = None
         was_sent = False
         try:
             # Unreadable certificates of the system raise an OSError here, too.
-            connection = self._connect(min(_wire.CONNECT_TIMEOUT, timeout))
+            connection = self._connect(address, self._connect_timeout(timeout))
             connection.connect()
             sock: socket.socket = connection.sock
             _wire.keep_alive(sock)
             sock.settimeout(max(0.01, until - time.monotonic()))
             was_sent = True
-            headers = self._node.headers()
-            connection.request("POST", self._node.base + path, json.dumps(body), headers)
-            response = connection.getresponse()
-            text = response.read()
+            connection.request(method, address.base + path, body, self._nodes.headers())
+            return self._read_all(address, sock, until)
         except (OSError, http.client.HTTPException) as error:
-            raise self._node.unreachable(error, was_sent) from error
+            raise unreachable(address, error, was_sent) from error
         finally:
             if connection is not None:
                 connection.close()
-        return self._node.read(response.status, response.getheader("Retry-After"), text)
 
-    def _connect(self, timeout: float) -> http.client.HTTPConnection:
-        host, port = self._node.host, self._node.port
-        if self._node.is_https:
-            context = self._node.context()
+    def _connect_timeout(self, timeout: float) -> float:
+        longest = _wire.CONNECT_TIMEOUT
+        if self._nodes.has_others():
+            longest = _wire.LOOK_INTERVAL + _wire.LOOK_TIMEOUT
+        return min(longest, timeout)
+
+    def _read_all(self, address: Address, sock: socket.socket, until: float) -> bytes:
+        """Reads until the node closes the connection. Looks at a node that takes long, if another one is known."""
+        answer = bytearray()
+        silence: Optional[Exception] = None
+        while True:
+            left = until - time.monotonic()
+            if left <= 0:
+                raise socket.timeout("it does not answer")
+            is_watched = self._nodes.has_others()
+            wait = min(left, _wire.LOOK_INTERVAL) if is_watched else left
+            # The answer may have come during a look without an answer.
+            sock.settimeout(0.01 if silence else wait)
+            try:
+                more = sock.recv(1 << 16)
+            except socket.timeout:
+                if silence:
+                    raise silence from None
+                if is_watched and time.monotonic() < until:
+                    silence = self._silence(address)
+                continue
+            silence = None
+            if not more:
+                return bytes(answer)
+            answer += more
+            check_length(answer)
+
+    def _silence(self, address: Address) -> Optional[Exception]:
+        """Looks at a node. Returns an error if it does not answer a short call."""
+        try:
+            self._look(address)
+        except socket.timeout:
+            return socket.timeout("it does not answer")
+        except (OSError, http.client.HTTPException) as error:
+            return error
+        return None
+
+    def _look(self, address: Address) -> None:
+        until = time.monotonic() + _wire.LOOK_TIMEOUT
+        connection = self._connect(address, _wire.LOOK_TIMEOUT)
+        try:
+            connection.connect()
+            connection.sock.settimeout(max(0.01, until - time.monotonic()))
+            connection.request("HEAD", address.base + "/healthz")
+            connection.getresponse()
+        finally:
+            connection.close()
+
+    def _connect(self, address: Address, timeout: float) -> http.client.HTTPConnection:
+        host, port = address.host, address.port
+        if address.is_https:
+            context = self._nodes.context()
             return http.client.HTTPSConnection(host, port, timeout=timeout, context=context)
         return http.client.HTTPConnection(host, port, timeout=timeout)
 
@@ -332,7 +427,7 @@ class _Renewer:
         try:
             path = lease_path(lease.lease_id, "release")
             timeout = try_timeout(until - time.monotonic())
-            self.boxes._post(path, {"token": lease.token}, timeout)
+            self.boxes._post(path, {"token": lease.token}, timeout, until)
         except Refused as refused:
             if refused.kind not in ENDED:
                 return refused
@@ -365,8 +460,9 @@ class _Renewer:
             timeout = max(0.01, min(try_timeout(left), left))
             try:
                 path = lease_path(lease.lease_id, "renew")
+                renewed = self.boxes._post(path, {"token": lease.token}, timeout, lease.until)
                 # The term counts from the request, because the node counts from later on.
-                lease.start_term(self.boxes._post(path, {"token": lease.token}, timeout), sent_at)
+                lease.start_term(renewed, sent_at)
                 return
             except Refused as refused:
                 if refused.kind in ENDED:

@@ -12,6 +12,9 @@ _RETRYABLE = {"changed-meanwhile", "not-ready"}
 _UNCERTAIN_STATUS = {502, 504}
 _UNCERTAIN = {"leader-changed", "stopped"}
 
+#: Problems of a node that did nothing and cannot answer now. Another node may answer the same call.
+_OF_THIS_NODE = {"not-leader", "starting", "deposed", "behind", "stale"}
+
 #: The problems of a lease that has ended or never existed.
 ENDED = {
     "unknown-lease",
@@ -75,6 +78,8 @@ class Refused(CallFailed):
         self.kind = str(problem.get("type", "")).rsplit(":", 1)[-1]
         self.detail = str(problem.get("detail") or problem.get("title") or "the answer gives no reason")
         self.retry_after = retry_after
+        #: True if another node may have done the work before this refusal.
+        self.was_asked_before = False
         super().__init__(self.detail)
 
     @property
@@ -83,7 +88,13 @@ class Refused(CallFailed):
 
     @property
     def may_have_been_done(self) -> bool:
-        return self.status in _UNCERTAIN_STATUS or self.kind in _UNCERTAIN
+        is_uncertain = self.status in _UNCERTAIN_STATUS or self.kind in _UNCERTAIN
+        return self.was_asked_before or is_uncertain
+
+    @property
+    def is_of_this_node(self) -> bool:
+        """True if another node may answer the same call."""
+        return self.kind in _OF_THIS_NODE or self.may_have_been_done
 
 
 class NoBoxInTime(BoxError):

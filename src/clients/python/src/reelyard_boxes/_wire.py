@@ -1,24 +1,27 @@
-"""Code of both clients: the address of the node, requests, answers and retries."""
+"""Code of both clients: requests, answers and retries."""
 
 import datetime
-import json
 import logging
-import os
 import random
 import socket
-import ssl
 import time
 import urllib.parse
 import uuid
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple, Union
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Union
 
-from ._errors import CallFailed, LeaseLost, NoBoxInTime, Refused, Unreachable
+from ._errors import CallFailed, LeaseLost, NoBoxInTime, Refused
+from ._nodes import Nodes
 
 Duration = Union[float, datetime.timedelta]
 #: The body of a request or of an answer.
 Json = Dict[str, Any]
 
 log = logging.getLogger("reelyard_boxes")
+
+#: If another node is known, the client looks at a node whose answer takes long. These are the pause before each look
+#: and the time limit for its answer, in seconds. So a silent node is noticed within 3 s.
+LOOK_INTERVAL = 1.0
+LOOK_TIMEOUT = 2.0
 
 #: The longest time to connect, in seconds.
 CONNECT_TIMEOUT = 5.0
@@ -32,8 +35,8 @@ PREPARE_TIMEOUT = 2 * 600.0
 
 #: TCP keepalive: the seconds before the first probe, the seconds between probes, and the number of failed
 #: probes that ends a connection. The answer to a request for boxes may take very long. With keepalive the
-#: client still notices within half a minute that the machine or the network of the node has failed. Only the
-#: timeout of the answer ends a call to a node that runs and does not answer.
+#: client still notices within half a minute that the machine or the network of the only node has failed. Only the
+#: timeout of the answer ends a call to the only node if it runs and does not answer.
 KEEPALIVE_IDLE = 15
 KEEPALIVE_INTERVAL = 5
 KEEPALIVE_PROBES = 3
@@ -135,70 +138,12 @@ def pauses() -> Iterator[float]:
         pause = min(pause * 2, LONGEST_PAUSE)
 
 
-class Node:
-    """The address and the token of a node, and the reader of its answers."""
-
-    def __init__(
-        self,
-        url: Optional[str],
-        token: Optional[str],
-        holder: Optional[str],
-        context: Optional[ssl.SSLContext],
-    ) -> None:
-        url = url or os.environ.get("REELYARD_URL") or "http://127.0.0.1:8080"
-        parts = urllib.parse.urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            shown = url.rpartition("@")[2]
-            raise ValueError("the address %r is invalid: give http://host:port or https://host:port" % shown)
-        if parts.username is not None or parts.password is not None:
-            message = "the address of %s has a user name or a password: remove it, and give a token instead"
-            raise ValueError(message % parts.hostname)
-        self.host: str = parts.hostname
-        self.netloc = parts.netloc
-        self.is_https = parts.scheme == "https"
-        self.port = parts.port or (443 if self.is_https else 80)
-        self.base = parts.path.rstrip("/")
-        self._token = token if token is not None else os.environ.get("REELYARD_TOKEN")
-        self._holder = holder
-        self._context = context
-
-    def headers(self) -> Dict[str, str]:
-        headers = {"Content-Type": "application/json", "Accept": "application/json"}
-        if self._token:
-            headers["Authorization"] = "Bearer " + self._token
-        return headers
-
-    def context(self) -> ssl.SSLContext:
-        return self._context or ssl.create_default_context()
-
-    def holder(self, holder: Optional[str]) -> str:
-        return holder or self._holder or "%s/%d" % (socket.gethostname(), os.getpid())
-
-    def unreachable(self, error: BaseException, was_sent: bool) -> Unreachable:
-        return Unreachable("no node answers at %s: %s" % (self.netloc, error or type(error).__name__), was_sent)
-
-    def read(self, status: int, retry_after: Optional[str], text: bytes) -> Json:
-        """Reads an answer. Raises ``Refused``, or ``Unreachable`` if the answer is not from a node."""
-        try:
-            answer = json.loads(text)
-        except ValueError:
-            answer = None
-        if status >= 400:
-            after = retry_after or ""
-            problem = answer if isinstance(answer, dict) else {}
-            raise Refused(status, problem, float(after) if after.isdigit() else None)
-        if status >= 300 or not isinstance(answer, dict) or "lease_id" not in answer:
-            # Perhaps a proxy answered.
-            raise Unreachable("the program at %s is not a Reelyard node" % self.netloc, True)
-        return answer
-
-
 class AcquireRequest:
     """One request for boxes: its body and its retries."""
 
     def __init__(
         self,
-        node: Node,
+        nodes: Nodes,
         pool: str,
         ttl: Optional[Duration],
         wait: Duration,
@@ -213,7 +158,7 @@ class AcquireRequest:
         self._until = time.monotonic() + seconds(wait)
         self._answer_lost_at: Optional[float] = None
         self._body: Json = {
-            "holder": node.holder(holder),
+            "holder": nodes.holder(holder),
             "priority": priority,
             "count": count,
             "request_id": str(uuid.uuid4()) if request_id is None else request_id,
@@ -224,10 +169,20 @@ class AcquireRequest:
         if ttl is not None:
             self._body["ttl"] = duration_text(seconds(ttl))
 
-    def body_at(self, now: float) -> Tuple[Json, float]:
-        """Returns the body of the request, and the timeout of the answer in seconds."""
-        left = max(0.0, self._until - now)
-        return dict(self._body, wait=duration_text(left)), left + PREPARE_TIMEOUT + ANSWER_TIMEOUT
+    def body(self) -> Json:
+        """Returns the body of an attempt that begins now."""
+        return dict(self._body, wait=duration_text(self._left()))
+
+    def timeout(self) -> float:
+        """Returns the timeout of the answer in seconds."""
+        return self._left() + PREPARE_TIMEOUT + ANSWER_TIMEOUT
+
+    def waits(self) -> bool:
+        """Returns whether the answer may take long."""
+        return self._left() > 0
+
+    def _left(self) -> float:
+        return max(0.0, self._until - time.monotonic())
 
     def body_without_wait(self) -> Json:
         """Returns a body that finds boxes granted under the same ``request_id``."""

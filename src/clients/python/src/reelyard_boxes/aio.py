@@ -14,14 +14,13 @@ import asyncio
 import functools
 import http.client
 import inspect
-import io
 import json
 import os
 import ssl
 import time
 import weakref
 from types import TracebackType
-from typing import Any, Awaitable, Callable, Dict, List, Optional, Set, Tuple, Type, TypeVar, cast
+from typing import Any, Awaitable, Callable, Dict, List, Optional, Set, Tuple, Type, TypeVar, Union, cast
 
 from . import _wire
 from ._errors import (
@@ -33,7 +32,8 @@ from ._errors import (
     Refused,
     Unreachable,
 )
-from ._wire import AcquireRequest, Duration, Json, Lease, Node, lease_path, pauses, try_timeout
+from ._nodes import Address, Attempts, Nodes, check_length, unreachable
+from ._wire import AcquireRequest, Duration, Json, Lease, lease_path, pauses, try_timeout
 
 __all__ = [
     "Boxes",
@@ -46,14 +46,11 @@ __all__ = [
     "LeaseLost",
 ]
 
-#: A limit for answers, in bytes. It is more than any answer of a node to these calls.
-_LONGEST_ANSWER = 64 << 20
-
 _Job = TypeVar("_Job", bound=Callable[..., Awaitable[Any]])
 
 
 class Boxes:
-    """The boxes of a node. Tasks and event loops may share it, because it keeps no connection."""
+    """The boxes of a cluster, or of a node that runs alone. Tasks and event loops may share it, because it keeps no connection."""
 
     def __init__(
         self,
@@ -63,12 +60,13 @@ class Boxes:
         context: Optional[ssl.SSLContext] = None,
     ) -> None:
         """
-        url     the address of the node; by default $REELYARD_URL, or http://127.0.0.1:8080
+        url     the address of the node, or those of several nodes of one cluster with commas between them; by
+                default $REELYARD_URL, or http://127.0.0.1:8080
         token   the token of the API; by default $REELYARD_TOKEN
         holder  the name of this program as a holder of boxes; by default host name and process id
         context an ssl.SSLContext for https
         """
-        self._node = Node(url, token, holder, context)
+        self._nodes = Nodes(url, token, holder, context)
 
     def hold(
         self,
@@ -149,7 +147,7 @@ class Boxes:
         and releases a box that was granted at that moment.
         """
         terms = (ttl, wait, holder, priority, count)
-        request = AcquireRequest(self._node, pool, *terms, request_id, take_over)
+        request = AcquireRequest(self._nodes, pool, *terms, request_id, take_over)
         try:
             return await self._acquire(request)
         except BoxError:
@@ -161,11 +159,12 @@ class Boxes:
 
     async def _acquire(self, request: AcquireRequest) -> "Held":
         retry_pauses = pauses()
+        if request.waits():
+            await self._learn_members()
         while True:
             sent_at = time.monotonic()
-            body, timeout = request.body_at(sent_at)
             try:
-                answer = await self._post(request.path, body, timeout)
+                answer = await self._post(request.path, request.body, request.timeout())
                 return Held(self, request.pool, answer["leases"], sent_at)
             except CallFailed as error:
                 pause = request.pause_after(error, next(retry_pauses))
@@ -194,15 +193,47 @@ class Boxes:
                 return False
             raise
 
-    async def _post(self, path: str, body: Json, timeout: Optional[float] = None) -> Json:
-        """Sends one call. The connection is always closed at the end, and a waiting node notices that."""
+    async def _post(
+        self,
+        path: str,
+        body: "Union[Json, Callable[[], Json]]",
+        timeout: Optional[float] = None,
+        until: Optional[float] = None,
+    ) -> Json:
+        """Sends one call to one node after the other, until one answers. Each gets ``timeout`` seconds.
+
+        After ``until`` an answer is useless. The connection is always closed at the end, and a waiting node notices
+        that.
+        """
         timeout = _wire.ANSWER_TIMEOUT if timeout is None else timeout
-        exchange = _Exchange(self._node, path, body, min(_wire.CONNECT_TIMEOUT, timeout))
-        try:
-            status, retry_after, text = await _in_time(exchange.run(), timeout)
-        except (OSError, asyncio.TimeoutError, http.client.HTTPException) as error:
-            raise self._node.unreachable(error, exchange.was_sent) from error
-        return self._node.read(status, retry_after, text)
+        attempts = Attempts(self._nodes)
+        for address in attempts:
+            left = timeout if until is None else min(timeout, max(0.01, until - time.monotonic()))
+            try:
+                text = json.dumps(body() if callable(body) else body).encode()
+                exchange = _Exchange(self._nodes, address, "POST", path, text)
+                answer = self._nodes.read(address, await exchange.within(left))
+                if "lease_id" not in answer:
+                    raise Unreachable("the program at %s is not a Reelyard node" % address, True)
+                attempts.answered(address)
+                return answer
+            except CallFailed as error:
+                attempts.failed(address, error)
+            if until is not None and time.monotonic() >= until:
+                break
+        raise attempts.error()
+
+    async def _learn_members(self) -> None:
+        """Learns the members before a call that may wait long. The call has the same failures."""
+        if not self._nodes.has_answered:
+            address = self._nodes.in_order()[0]
+            exchange = _Exchange(self._nodes, address, "GET", "/api/v1/whoami", b"")
+            try:
+                answer = await exchange.within(_wire.LOOK_INTERVAL + _wire.LOOK_TIMEOUT)
+                self._nodes.read(address, answer)
+                self._nodes.use(address, [])
+            except CallFailed as error:
+                _wire.log.debug("the members of the cluster are not known: %s", error)
 
 
 async def _in_time(work: Awaitable[Any], timeout: float) -> Any:
@@ -211,13 +242,17 @@ async def _in_time(work: Awaitable[Any], timeout: float) -> Any:
     try:
         await asyncio.wait({task}, timeout=timeout)
         if not task.done():
-            raise asyncio.TimeoutError("no answer within %.1f s" % timeout)
+            raise asyncio.TimeoutError("it does not answer")
         return task.result()
     finally:
-        if not task.done():
-            task.cancel()
-        # A late result is useless, and a late error must not be logged.
-        task.add_done_callback(lambda task: task.cancelled() or task.exception())
+        _end(task)
+
+
+def _end(task: "asyncio.Future[Any]") -> None:
+    """Cancels a task that is not done. A late result is useless, and a late error must not be logged."""
+    if not task.done():
+        task.cancel()
+    task.add_done_callback(lambda task: task.cancelled() or task.exception())
 
 
 #: Tasks that continue after a cancellation of their creator. The loop keeps only weak references to tasks.
@@ -233,41 +268,75 @@ async def _finish(work: Awaitable[Any]) -> Any:
 
 
 class _Exchange:
-    """One request and its answer, on a separate connection."""
+    """One request to one node, and its answer, on a separate connection."""
 
-    def __init__(self, node: Node, path: str, body: Json, connect_timeout: float) -> None:
-        self.was_sent = False
-        self._node, self._path, self._body = node, path, body
-        self._connect_timeout = connect_timeout
+    def __init__(self, nodes: Nodes, address: Address, method: str, path: str, body: bytes) -> None:
+        self._was_sent = False
+        self._nodes, self._address = nodes, address
+        self._method, self._path, self._body = method, path, body
 
-    async def run(self) -> Tuple[int, Optional[str], bytes]:
-        context = self._node.context() if self._node.is_https else None
-        connecting = asyncio.open_connection(self._node.host, self._node.port, ssl=context)
-        reader, writer = await _in_time(connecting, self._connect_timeout)
+    async def within(self, timeout: float) -> bytes:
+        """Returns the whole answer with its head. Looks at a node that takes long, if another one is known."""
+        until = time.monotonic() + timeout
+        running = asyncio.ensure_future(self._run(min(_wire.CONNECT_TIMEOUT, timeout)))
+        try:
+            while not running.done():
+                left = until - time.monotonic()
+                if left <= 0:
+                    raise asyncio.TimeoutError("it does not answer")
+                is_watched = self._nodes.has_others()
+                await asyncio.wait({running}, timeout=min(left, _wire.LOOK_INTERVAL) if is_watched else left)
+                if is_watched and not running.done() and time.monotonic() < until:
+                    await self._look(running)
+            return running.result()
+        except (OSError, asyncio.TimeoutError, http.client.HTTPException) as error:
+            raise unreachable(self._address, error, self._was_sent) from error
+        finally:
+            _end(running)
+
+    async def _run(self, connect_timeout: float) -> bytes:
+        reader, writer = await _in_time(self._connect(), connect_timeout)
         try:
             _wire.keep_alive(writer.get_extra_info("socket"))
-            self.was_sent = True
+            self._was_sent = True
             writer.write(self._request())
             await writer.drain()
-            answer = await _read_all(reader)
+            return await _read_all(reader)
         finally:
             # This discards unsent bytes and does not wait.
             writer.transport.abort()
-        response = http.client.HTTPResponse(cast(Any, _AnswerSocket(answer)), method="POST")
-        response.begin()
-        return response.status, response.getheader("Retry-After"), response.read()
+
+    async def _look(self, running: "asyncio.Future[bytes]") -> None:
+        """Raises an error if the node answers neither a short call nor the running one."""
+        try:
+            await _in_time(self._see(), _wire.LOOK_TIMEOUT)
+        except (OSError, asyncio.TimeoutError):
+            if not running.done():
+                raise
+
+    async def _see(self) -> None:
+        reader, writer = await self._connect()
+        try:
+            head = "HEAD %s/healthz HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n"
+            writer.write((head % (self._address.base, self._address.netloc)).encode("latin-1"))
+            if not await reader.read(1):
+                raise OSError("it closed the connection")
+        finally:
+            writer.transport.abort()
+
+    async def _connect(self) -> Tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        context = self._nodes.context() if self._address.is_https else None
+        return await asyncio.open_connection(self._address.host, self._address.port, ssl=context)
 
     def _request(self) -> bytes:
-        text = json.dumps(self._body).encode()
-        headers = dict(self._node.headers(), Host=self._node.netloc.rpartition("@")[2])
-        headers["Content-Length"] = str(len(text))
-        headers["Connection"] = "close"
-        lines = ["POST %s%s HTTP/1.1" % (self._node.base, self._path)]
+        headers = dict(self._nodes.headers(), Host=self._address.netloc)
+        headers["Content-Length"] = str(len(self._body))
+        lines = ["%s %s%s HTTP/1.1" % (self._method, self._address.base, self._path)]
         for name, value in headers.items():
             if "\r" in value or "\n" in value:
                 raise ValueError("a header cannot hold a line break: %s" % name)
             lines.append("%s: %s" % (name, value))
-        return "\r\n".join([*lines, "", ""]).encode("latin-1") + text
+        return "\r\n".join([*lines, "", ""]).encode("latin-1") + self._body
 
 
 async def _read_all(reader: asyncio.StreamReader) -> bytes:
@@ -277,18 +346,7 @@ async def _read_all(reader: asyncio.StreamReader) -> bytes:
         answer += more
         if not more:
             return bytes(answer)
-        if len(answer) > _LONGEST_ANSWER:
-            raise http.client.HTTPException("the answer is longer than %d bytes" % _LONGEST_ANSWER)
-
-
-class _AnswerSocket:
-    """Gives the bytes of an answer to ``http.client``, which reads from a socket."""
-
-    def __init__(self, answer: bytes) -> None:
-        self._answer = answer
-
-    def makefile(self, _mode: str) -> io.BytesIO:
-        return io.BytesIO(self._answer)
+        check_length(answer)
 
 
 class Held:
@@ -424,7 +482,7 @@ class _Renewer:
         try:
             path = lease_path(lease.lease_id, "release")
             timeout = try_timeout(until - time.monotonic())
-            await self.boxes._post(path, {"token": lease.token}, timeout)
+            await self.boxes._post(path, {"token": lease.token}, timeout, until)
         except Refused as refused:
             if refused.kind not in ENDED:
                 return refused
@@ -465,8 +523,10 @@ class _Renewer:
             timeout = max(0.01, min(try_timeout(left), left))
             try:
                 path = lease_path(lease.lease_id, "renew")
+                body = {"token": lease.token}
+                renewed = await self.boxes._post(path, body, timeout, lease.until)
                 # The term counts from the request, because the node counts from later on.
-                lease.start_term(await self.boxes._post(path, {"token": lease.token}, timeout), sent_at)
+                lease.start_term(renewed, sent_at)
                 return
             except Refused as refused:
                 if refused.kind in ENDED:
