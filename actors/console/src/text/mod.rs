@@ -15,6 +15,7 @@ mod language;
 mod node_sentences;
 mod node_words;
 mod problem_titles;
+mod setting_meanings;
 #[cfg(test)]
 mod table_tests;
 
@@ -22,4 +23,5 @@ pub use entry::{CountText, Text};
 pub(crate) use entry::{count_texts, texts};
 pub use language::Language;
 pub use node_words::node_words;
+pub use setting_meanings::{korean_settings, setting_meaning};
 pub use pages::{access, boxes, cluster, files, find, hosts, plan, shares, tasks, why, yard};

@@ -100,13 +100,18 @@ pub fn values(viewer: &Viewer) -> PageParts {
                 setting: "storage.limit_percent".into(),
                 before: "90".into(),
                 after: "88".into(),
+                meaning: "How full a destination may become.".into(),
+                consequence: "Destinations above 88 %: 1. Their worst copies are removed.".into(),
                 needs_restart: false,
+                is_for_all_nodes: true,
             },
             SettingDifference {
                 setting: "api.listen".into(),
                 before: "0.0.0.0:8080".into(),
                 after: "0.0.0.0:8090".into(),
+                meaning: "Address of the API.".into(),
                 needs_restart: true,
+                ..SettingDifference::default()
             },
         ],
         inputs: vec![

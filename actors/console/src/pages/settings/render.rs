@@ -1,162 +1,18 @@
-//! Settings: values in force, their origin and default, and the differences of the file.
+//! The page Settings: values in force, their origin and default, and the differences of the file.
 
 use maud::{Markup, html};
 
-use crate::address::{ROOT, page_query};
-use crate::format::{count, counted, time_tag, visible_text};
-use crate::parts::act::{ACT_FORM, command};
+use super::model::{SettingDifference, SettingLine, SettingsPageModel, SettingsPageQuery, ValueOrigin};
+use crate::address::ROOT;
+use crate::format::{count, counted, node_text, time_tag, visible_text};
+use crate::parts::act::{ACT_FORM, CommandLines, command_lines};
 use crate::parts::filter::{FilterBar, FilterChoice, ROWS, filter_bar};
 use crate::parts::icon::Glyph;
-use crate::parts::mark::{StateMark, Tone, state, tag};
+use crate::parts::mark::{Tone, state, tag};
 use crate::parts::notice::{empty_by_filter, notice};
 use crate::parts::panel::page_head;
 use crate::text::{Text, access, common, frame};
-use crate::viewer::{Moment, Viewer};
-
-page_query! {
-    /// Query parameters of the page Settings.
-    SettingsPageQuery at "/settings" {
-        /// Part of a name or value.
-        q: String,
-        /// Only settings that differ from their default.
-        changed: bool,
-    }
-}
-
-/// The place where the node found a value.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ValueOrigin {
-    /// Nothing sets it, so the program's own value is in force.
-    #[default]
-    Default,
-    /// The configuration file of the node.
-    File,
-    /// A variable of the process.
-    Environment,
-    /// An option at the start of the program.
-    CommandLine,
-}
-
-impl ValueOrigin {
-    const fn words(self) -> (Text, Tone) {
-        match self {
-            ValueOrigin::Default => (access::FROM_DEFAULT, Tone::Plain),
-            ValueOrigin::File => (access::FROM_FILE, Tone::Work),
-            ValueOrigin::Environment => (access::FROM_ENVIRONMENT, Tone::Work),
-            ValueOrigin::CommandLine => (access::FROM_LINE, Tone::Work),
-        }
-    }
-}
-
-/// A row of the table of settings.
-#[derive(Clone, Debug, Default)]
-pub struct SettingLine {
-    /// Section, such as "storage".
-    pub section: String,
-    /// Name within the section.
-    pub name: String,
-    /// Its purpose, in the words of the configuration.
-    pub meaning: String,
-    /// Value in force; `None` if it is not set.
-    pub value: Option<String>,
-    /// The value is a secret and is never shown.
-    pub is_secret: bool,
-    /// Origin of the value.
-    pub origin: ValueOrigin,
-    /// Default; `None` if it has none.
-    pub default: Option<String>,
-    /// A change needs a restart.
-    pub needs_restart: bool,
-}
-
-/// A difference between the file and the values in force.
-#[derive(Clone, Debug, Default)]
-pub struct SettingDifference {
-    /// Section and name.
-    pub setting: String,
-    /// Value in force.
-    pub before: String,
-    /// Value in the file.
-    pub after: String,
-    /// A reload does not put it into force.
-    pub needs_restart: bool,
-}
-
-/// The state of an input file.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum InputCondition {
-    /// No setting names a file.
-    #[default]
-    Unset,
-    /// It is read and up to date.
-    Good,
-    /// It was not read yet.
-    Pending,
-    /// A program is writing it.
-    Changing,
-    /// It does not exist.
-    Missing,
-    /// It cannot be read.
-    Unreadable,
-}
-
-impl InputCondition {
-    /// Shape, colour and word.
-    pub const fn mark(self) -> StateMark {
-        match self {
-            InputCondition::Unset => StateMark::new(Glyph::Unknown, Tone::Off, access::NOT_SET),
-            InputCondition::Good => StateMark::new(Glyph::Up, Tone::Ok, access::INPUT_GOOD),
-            InputCondition::Pending => {
-                StateMark::new(Glyph::Wait, Tone::Plain, access::INPUT_PENDING)
-            }
-            InputCondition::Changing => {
-                StateMark::new(Glyph::Work, Tone::Work, access::INPUT_CHANGING)
-            }
-            InputCondition::Missing => {
-                StateMark::new(Glyph::Down, Tone::Bad, access::INPUT_MISSING)
-            }
-            InputCondition::Unreadable => {
-                StateMark::new(Glyph::Down, Tone::Bad, access::INPUT_UNREADABLE)
-            }
-        }
-    }
-}
-
-/// An input file of the node.
-#[derive(Clone, Debug, Default)]
-pub struct InputFileLine {
-    /// The setting that names it.
-    pub setting: String,
-    /// Path on the node's disk, as the setting has it.
-    pub path: String,
-    /// State.
-    pub condition: InputCondition,
-    /// Details in the words of the node; empty for none.
-    pub detail: String,
-    /// When it was read.
-    pub read: Option<Moment>,
-    /// Lines.
-    pub rows: u64,
-    /// Lines that cannot be read.
-    pub bad_rows: u64,
-}
-
-/// Everything that the page shows.
-#[derive(Clone, Debug, Default)]
-pub struct SettingsPageModel {
-    /// Settings of this filter, by section.
-    pub settings: Vec<SettingLine>,
-    /// All settings.
-    pub total: u64,
-    /// Settings that differ from their default.
-    pub changed: u64,
-    /// Differences of the file.
-    pub differences: Vec<SettingDifference>,
-    /// Why the file cannot be used, if it cannot.
-    pub unusable: Option<String>,
-    /// Files that settings name, such as the ranking.
-    pub inputs: Vec<InputFileLine>,
-}
+use crate::viewer::Viewer;
 
 /// The content of the page.
 pub fn render(query: &SettingsPageQuery, model: &SettingsPageModel, viewer: &Viewer) -> Markup {
@@ -180,49 +36,96 @@ pub fn render(query: &SettingsPageQuery, model: &SettingsPageModel, viewer: &Vie
 /// The changes that a reload would make. Its id is `settings-differences`, for live updates.
 pub fn differences(viewer: &Viewer, model: &SettingsPageModel) -> Markup {
     let language = viewer.language;
-    let changes = counted(language, common::SETTINGS, model.differences.len() as u64);
+    let all = counted(language, common::SETTINGS, model.differences.len() as u64);
     let title = if model.differences.is_empty() { access::FILE_SAME } else { access::FILE_DIFFERS };
     html! {
         section #settings-differences .panel.mb {
-            header { h2 { (title.of(language)) } @if !model.differences.is_empty() { span.sub { (changes) } } }
+            header { h2 { (title.of(language)) } @if !model.differences.is_empty() { span.sub { (all) } } }
             @if !model.differences.is_empty() {
                 div.body.flush {
                     table.cards {
                         thead { tr {
                             th scope="col" { (access::SETTING.of(language)) }
                             th scope="col" { (access::CHANGE.of(language)) }
+                            th scope="col" { (access::IT_DOES.of(language)) }
                             th scope="col" { (common::WHEN.of(language)) }
                         } }
-                        tbody {
-                            @for change in &model.differences {
-                                tr {
-                                    td.mono.wide data-l=(access::SETTING.of(language)) { (change.setting) }
-                                    td.diff.wide data-l=(access::CHANGE.of(language)) { del { (visible_text(&change.before)) } " " ins { (visible_text(&change.after)) } }
-                                    td.nw data-l=(common::WHEN.of(language)) { (effect(viewer, change.needs_restart)) }
-                                }
-                            }
-                        }
+                        tbody { @for change in &model.differences { (difference_row(viewer, change)) } }
                     }
                 }
-                footer {
-                    @if viewer.rights.config {
-                        button.btn.sm.go type="submit" form=(ACT_FORM) formaction={ (ROOT) "/settings/reload" } {
-                            (access::RELOAD_CONFIRM.fill(language, &[("n", &changes)]))
-                        }
-                    }
-                    div.push { (command(language, "reelyard config reload")) }
-                }
+                (reload_foot(viewer, model))
             }
         }
     }
 }
 
-fn effect(viewer: &Viewer, needs_restart: bool) -> Markup {
+fn difference_row(viewer: &Viewer, change: &SettingDifference) -> Markup {
     let language = viewer.language;
     html! {
-        @if needs_restart { (tag(Some(Glyph::Retry), Tone::Warn, access::AFTER_RESTART.of(language))) }
-        @else { span.soft { (access::AT_ONCE.of(language)) } }
+        tr {
+            td.mono.wide data-l=(access::SETTING.of(language)) { (change.setting) }
+            td.diff.wide data-l=(access::CHANGE.of(language)) { del { (visible_text(&change.before)) } " " ins { (visible_text(&change.after)) } }
+            td.two.wide data-l=(access::IT_DOES.of(language)) {
+                @if !change.consequence.is_empty() { span.b { (visible_text(&change.consequence)) } }
+                small { (change.meaning) }
+            }
+            td.two data-l=(common::WHEN.of(language)) {
+                @if change.needs_restart {
+                    (tag(Some(Glyph::Retry), Tone::Warn, access::AFTER_RESTART.of(language)))
+                    small { (access::STAYS_UNTIL_RESTART.of(language)) }
+                } @else { (access::AT_RELOAD.of(language)) }
+                (nodes(viewer, change.is_for_all_nodes))
+            }
+        }
     }
+}
+
+/// The reload with its number of changes. A reload that would change nothing has no button.
+fn reload_foot(viewer: &Viewer, model: &SettingsPageModel) -> Markup {
+    let language = viewer.language;
+    let at_reload = model.differences.iter().filter(|change| !change.needs_restart).count() as u64;
+    let changes = counted(language, common::SETTINGS, at_reload);
+    html! {
+        footer {
+            @if at_reload == 0 {
+                span { (access::ONLY_RESTART.of(language)) }
+            } @else if viewer.rights.config {
+                button.btn.sm.go type="submit" form=(ACT_FORM) formaction={ (ROOT) "/settings/reload" } {
+                    (access::RELOAD_CONFIRM.fill(language, &[("n", &changes)]))
+                }
+            }
+            div.push { (command_lines(viewer, &reload_lines())) }
+        }
+    }
+}
+
+fn reload_lines() -> CommandLines {
+    CommandLines::new(&["config", "reload"], ("POST", "/config/reload", ""))
+}
+
+/// When a change takes effect, and on which nodes.
+fn effect(viewer: &Viewer, line: &SettingLine) -> Markup {
+    let language = viewer.language;
+    html! {
+        @match line.origin {
+            // These sources are read only at the start of the process.
+            ValueOrigin::Environment | ValueOrigin::CommandLine => {
+                (tag(Some(Glyph::Retry), Tone::Warn, access::AFTER_RESTART.of(language)))
+                small {
+                    @if line.origin == ValueOrigin::Environment { (access::BEHIND_ENVIRONMENT.of(language)) }
+                    @else { (access::BEHIND_LINE.of(language)) }
+                }
+            }
+            _ if line.needs_restart => (tag(Some(Glyph::Retry), Tone::Warn, access::AFTER_RESTART.of(language))),
+            _ => span.soft { (access::AT_RELOAD.of(language)) },
+        }
+        (nodes(viewer, line.is_for_all_nodes))
+    }
+}
+
+fn nodes(viewer: &Viewer, is_for_all: bool) -> Markup {
+    let words = if is_for_all { access::OF_ALL_NODES } else { access::OF_THIS_NODE };
+    html! { small { (words.of(viewer.language)) } }
 }
 
 fn inputs(viewer: &Viewer, model: &SettingsPageModel) -> Markup {
@@ -245,7 +148,7 @@ fn inputs(viewer: &Viewer, model: &SettingsPageModel) -> Markup {
                                 td.two.wide data-l=(access::SETTING.of(language)) { span.mono.b { (input.setting) } small { bdi { (visible_text(&input.path)) } } }
                                 td.wide data-l=(common::STATE.of(language)) {
                                     (state(language, input.condition.mark()))
-                                    @if !input.detail.is_empty() { small.muted { " " bdi lang="en" { (visible_text(&input.detail)) } } }
+                                    @if !input.detail.is_empty() { small.muted { " " (node_text(language, &input.detail)) } }
                                 }
                                 td.num data-l=(access::INPUT_ROWS.of(language)) { (count(input.rows)) }
                                 td.num data-l=(access::INPUT_BAD.of(language)) { (count(input.bad_rows)) }
@@ -319,18 +222,8 @@ fn setting_row(viewer: &Viewer, line: &SettingLine) -> Markup {
             td.mono.wide data-l=(access::IN_FORCE.of(language)) { (value) }
             td data-l=(access::ORIGIN.of(language)) { (tag(None, tone, origin.of(language))) }
             td.mono.muted data-l=(access::DEFAULT.of(language)) { (default) }
-            td.nw data-l=(access::TAKES_EFFECT.of(language)) { (effect(viewer, line.needs_restart)) }
+            td.two data-l=(access::TAKES_EFFECT.of(language)) { (effect(viewer, line)) }
         }
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_address_gives_back_its_state() {
-        let query = SettingsPageQuery { q: "limit = 90".into(), changed: true };
-        assert_eq!(SettingsPageQuery::parse(query.address().split_once('?').unwrap().1), query);
-    }
-}
