@@ -1,6 +1,7 @@
 //! Reloads the configuration of a running node. Settings that can change at once do, and the others
 //! are named.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use reelyard_access::audit::{AuditRecord, AuditRecorder};
@@ -52,6 +53,11 @@ impl NodeReloader {
     ) -> Self {
         let running = Mutex::new(running);
         NodeReloader { layers, live, actors, share_links, cluster, audit, clock, running }
+    }
+
+    /// Path of the configuration file, if there is one.
+    pub fn file(&self) -> Option<&Path> {
+        self.layers.file.as_deref()
     }
 
     /// The settings in force, each with its origin.

@@ -7,6 +7,7 @@ use crate::format::{
     bytes, count, counted, file_name, host_short, node_text, time_tag, visible_text,
 };
 use crate::pages::yard::{RecentLine, RecentStep, flow};
+use crate::parts::act::{CommandLines, command_menu, list_lines_at};
 use crate::parts::filter::{FilterBar, FilterChoice, ROWS, filter_bar, host_menu};
 use crate::parts::icon::{Glyph, icon};
 use crate::parts::mark::{StateMark, Tone, state};
@@ -87,6 +88,7 @@ pub fn render(query: &HistoryPageQuery, model: &HistoryPageModel, viewer: &Viewe
     let pairs = query.pairs().print();
     let export = |format: &str| format!("{ROOT}/history/export?format={format}&{pairs}");
     let actions = html! {
+        (command_menu(viewer, &[as_command(query)]))
         a.btn href=(export("csv")) { (icon(Glyph::Download)) (access::EXPORT_CSV.of(language)) }
         a.btn href=(export("jsonl")) { (icon(Glyph::Download)) (access::EXPORT_JSON.of(language)) }
     };
@@ -118,6 +120,22 @@ pub fn render(query: &HistoryPageQuery, model: &HistoryPageModel, viewer: &Viewe
             }
         }
     }
+}
+
+/// The list as a command.
+fn as_command(query: &HistoryPageQuery) -> CommandLines {
+    let (part, host) = (query.q.trim(), query.host.as_str());
+    let (what, flag) = match query.step {
+        None => ("", None),
+        Some(HistoryStepFilter::Copies) => ("copy", None),
+        Some(HistoryStepFilter::Removals) => ("removal", None),
+        Some(HistoryStepFilter::Failures) => ("", Some("failed")),
+    };
+    let named = [("contains", part), ("host", host), ("what", what)];
+    let given = named.iter().filter(|(_, value)| !value.is_empty());
+    let filters: Vec<(&str, String)> =
+        given.map(|(name, value)| (*name, (*value).to_owned())).collect();
+    list_lines_at(&["history"], "/history", &filters, flag)
 }
 
 fn filters(viewer: &Viewer, query: &HistoryPageQuery, model: &HistoryPageModel) -> FilterBar {

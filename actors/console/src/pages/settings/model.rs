@@ -153,6 +153,8 @@ pub struct SettingsPageModel {
     pub changed: u64,
     /// Differences of the file.
     pub differences: Vec<SettingDifference>,
+    /// Path of the configuration file on the node, if there is one.
+    pub file: Option<String>,
     /// Why the file cannot be used, if it cannot.
     pub unusable: Option<String>,
     /// Files that settings name, such as the ranking.

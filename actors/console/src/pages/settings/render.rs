@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use super::model::{SettingDifference, SettingLine, SettingsPageModel, SettingsPageQuery, ValueOrigin};
 use crate::address::ROOT;
 use crate::format::{count, counted, node_text, time_tag, visible_text};
-use crate::parts::act::{ACT_FORM, CommandLines, command_lines};
+use crate::parts::act::{ACT_FORM, CommandLines, command_lines, command_menu};
 use crate::parts::filter::{FilterBar, FilterChoice, ROWS, filter_bar};
 use crate::parts::icon::Glyph;
 use crate::parts::mark::{Tone, state, tag};
@@ -18,7 +18,7 @@ use crate::viewer::Viewer;
 pub fn render(query: &SettingsPageQuery, model: &SettingsPageModel, viewer: &Viewer) -> Markup {
     let language = viewer.language;
     html! {
-        (page_head(frame::SETTINGS.of(language), access::SETTINGS_SENTENCE.of(language), html! {}))
+        (page_head(frame::SETTINGS.of(language), &sentence(viewer, model), command_menu(viewer, &as_commands(model))))
         @if let Some(reason) = &model.unusable {
             div.mb { (notice(Tone::Bad, access::FILE_UNUSABLE.of(language), html! { p { (visible_text(reason)) } }, html! {})) }
         } @else { (differences(viewer, model)) }
@@ -31,6 +31,31 @@ pub fn render(query: &SettingsPageQuery, model: &SettingsPageModel, viewer: &Vie
             } @else { (settings_table(viewer, model)) }
         }
     }
+}
+
+/// The sentence at the top: where a setting is changed.
+fn sentence(viewer: &Viewer, model: &SettingsPageModel) -> String {
+    let place = match &model.file {
+        Some(file) => {
+            access::SETTINGS_FILE.fill(viewer.language, &[("file", &visible_text(file))])
+        }
+        None => access::SETTINGS_NO_FILE.of(viewer.language).to_owned(),
+    };
+    format!("{} {place}", access::SETTINGS_SENTENCE.of(viewer.language))
+}
+
+/// The settings, and what a reload would do, as commands.
+fn as_commands(model: &SettingsPageModel) -> [CommandLines; 2] {
+    let mut words = vec!["config", "show"];
+    if let Some(file) = &model.file {
+        words.extend(["--config", file]);
+    }
+    let show = CommandLines {
+        reelyard: words.into_iter().map(str::to_owned).collect(),
+        ..CommandLines::default()
+    };
+    let dry_run = ("POST", "/config/reload?dry_run=true", "");
+    [show, CommandLines::new(&["config", "reload", "--dry-run"], dry_run)]
 }
 
 /// The changes that a reload would make. Its id is `settings-differences`, for live updates.

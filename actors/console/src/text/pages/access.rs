@@ -20,6 +20,10 @@ texts! {
     WHY = "Why", "사유";
     AUDIT_SENTENCE = "Changes, with account and address. {n} rows match.", "변경 기록과 계정, 주소. 해당 기록 {n}건.";
     AUDIT_SENTENCE_PART = "Changes and refused calls, with account and address.", "변경과 거부된 호출, 계정과 주소 포함.";
+    AUDIT_NO_REPORTS = "Reports of workers about ended copies are left out; exports have them.", "끝난 복사에 대한 워커의 보고는 표시하지 않으며, 내보낸 파일에는 있습니다.";
+    REPORTS = "Workers' reports", "워커 보고";
+    REPORTS_HIDDEN = "not shown", "표시 안 함";
+    REPORTS_SHOWN = "shown", "표시";
     AUDIT_FIELD = "Object, such as user alice", "대상, 예: user alice";
     AUDIT_CAPTION = "Audit", "감사 기록";
     ACTOR = "Account", "계정";
@@ -37,7 +41,9 @@ texts! {
     AUDIT_FROM = "From", "시작";
     AUDIT_TO = "To", "끝";
     EXPORT_REASON = "Reason of the export", "내보내는 사유";
-    SETTINGS_SENTENCE = "Values in force, their origin, and what a change does. Change the file on the node, then reload.", "적용 값, 출처, 변경의 결과. 노드의 파일을 고친 다음 다시 읽으십시오.";
+    SETTINGS_SENTENCE = "Values in force, their origin, and what a change does.", "적용 값, 출처, 변경의 결과.";
+    SETTINGS_FILE = "Change {file} on the node, then reload it here.", "노드에서 {file} 파일을 고친 다음 여기에서 다시 읽으십시오.";
+    SETTINGS_NO_FILE = "The node has no configuration file: start it with --config to change settings without a restart.", "노드에 설정 파일이 없습니다. 다시 시작하지 않고 설정을 바꾸려면 --config 옵션으로 시작하십시오.";
     RELOAD = "Reload…", "다시 읽기…";
     RELOAD_CONFIRM = "Put {n} in force", "{n} 적용";
     FILE_DIFFERS = "The file differs from the values in force", "파일이 적용 값과 다름";

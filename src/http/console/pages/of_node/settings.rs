@@ -69,6 +69,7 @@ async fn model(
         changed: all.iter().filter(|line| is_changed(line)).count() as u64,
         settings: all.into_iter().filter(|line| is_wanted(line, query)).collect(),
         differences,
+        file: state.reloader.file().map(|file| file.display().to_string()),
         unusable,
         inputs: inputs(&catalog).into_iter().map(input_line).collect(),
     }
