@@ -80,6 +80,10 @@
   });
   document.addEventListener('htmx:sse:after:connection', alive);
   document.addEventListener('htmx:sse:after:message', alive);
+  // A tab that was opened in the background is hidden without a change: its stream pauses after the first message.
+  document.addEventListener('htmx:sse:after:message', () => {
+    if (document.hidden) document.dispatchEvent(new Event('visibilitychange'));
+  });
   window.addEventListener('offline', cutNow);
 
   // A form is sent only while its user is signed in and the node answers: what was typed would be lost with the page.

@@ -58,7 +58,7 @@ assets! {
     /// Keys, ages, selection, copying and dialogs.
     SCRIPT = "console.js", "console.js", "text/javascript; charset=utf-8",
         "reelyard", "MIT OR Apache-2.0",
-        "91cc2619c125a97d56bcab45c5c8be9b80fa731b6fc31f9f205637b740713485";
+        "e84cf2ea766d8d871e6726b58328d43fafd014002d41b062f44fbb35bf78b934";
     /// Shapes of states, and icons.
     SPRITE = "sprite.svg", "sprite.svg", "image/svg+xml",
         "reelyard", "MIT OR Apache-2.0",

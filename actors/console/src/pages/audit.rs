@@ -96,7 +96,7 @@ pub fn render(query: &AuditPageQuery, model: &AuditPageModel, viewer: &Viewer) -
     let hidden = !query.reports && query.action.trim().is_empty();
     let hidden = if hidden { access::AUDIT_NO_REPORTS.of(language) } else { "" };
     let sentence = format!("{sentence} {hidden}");
-    let actions = html! { (command_menu(viewer, &[model.commands.clone()])) (export(viewer, query)) };
+    let actions = html! { (command_menu(viewer, std::slice::from_ref(&model.commands))) (export(viewer, query)) };
     html! {
         (page_head(frame::AUDIT.of(language), &sentence, actions))
         (chain(viewer, model))
@@ -195,9 +195,9 @@ fn filters(viewer: &Viewer, query: &AuditPageQuery) -> FilterBar {
             reports: base.reports,
             ..AuditPageQuery::default()
         }
-            .pairs()
-            .pairs()
-            .to_vec(),
+        .pairs()
+        .pairs()
+        .to_vec(),
         states_label: access::OUTCOME,
         states,
         menus: vec![reports_menu(viewer, &base)],

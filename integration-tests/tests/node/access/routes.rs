@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::Result;
 
 /// The routes outside of the API, with the decision for each. The calls of the API declare their rights.
-const DECIDED: [(&str, &str); 60] = [
+const DECIDED: [(&str, &str); 62] = [
     ("/healthz", "open: it only says that the process answers"),
     ("/readyz", "open: monitoring has no token"),
     ("/metrics", "metrics.allow, or metrics:read"),

@@ -140,10 +140,8 @@ mod tests {
         let filter =
             AuditRowFilter { without: Some("takeReports".to_owned()), ..AuditRowFilter::default() };
         let matches = |operation: &str, status| {
-            let record = AuditRecord {
-                status: Some(status),
-                ..AuditRecord::of_node(Millis(5), operation)
-            };
+            let record =
+                AuditRecord { status: Some(status), ..AuditRecord::of_node(Millis(5), operation) };
             filter.matches(&AuditRow { seq: 1, chain: ChainHash::START, record })
         };
         assert!(!matches("takeReports", 200));

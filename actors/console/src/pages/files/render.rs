@@ -42,15 +42,8 @@ fn list_actions(viewer: &Viewer, query: &FilesPageQuery) -> Markup {
 }
 
 /// The states of the API that "Problem" stands for.
-pub const PROBLEM_STATES: [&str; 7] = [
-    "no_master",
-    "ungraded",
-    "master_absent",
-    "listed",
-    "too_big",
-    "name_not_carried",
-    "no_room",
-];
+pub const PROBLEM_STATES: [&str; 7] =
+    ["no_master", "ungraded", "master_absent", "listed", "too_big", "name_not_carried", "no_room"];
 
 /// The commands that list the same files: one for each state of the API that the filter stands for. None if the
 /// filter of the page has a part that they lack.

@@ -2,7 +2,9 @@
 
 use maud::{Markup, html};
 
-use super::model::{SettingDifference, SettingLine, SettingsPageModel, SettingsPageQuery, ValueOrigin};
+use super::model::{
+    SettingDifference, SettingLine, SettingsPageModel, SettingsPageQuery, ValueOrigin,
+};
 use crate::address::ROOT;
 use crate::format::{count, counted, node_text, time_tag, visible_text};
 use crate::parts::act::{ACT_FORM, CommandLines, command_lines, command_menu};
@@ -36,9 +38,7 @@ pub fn render(query: &SettingsPageQuery, model: &SettingsPageModel, viewer: &Vie
 /// The sentence at the top: where a setting is changed.
 fn sentence(viewer: &Viewer, model: &SettingsPageModel) -> String {
     let place = match &model.file {
-        Some(file) => {
-            access::SETTINGS_FILE.fill(viewer.language, &[("file", &visible_text(file))])
-        }
+        Some(file) => access::SETTINGS_FILE.fill(viewer.language, &[("file", &visible_text(file))]),
         None => access::SETTINGS_NO_FILE.of(viewer.language).to_owned(),
     };
     format!("{} {place}", access::SETTINGS_SENTENCE.of(viewer.language))
@@ -251,4 +251,3 @@ fn setting_row(viewer: &Viewer, line: &SettingLine) -> Markup {
         }
     }
 }
-

@@ -27,7 +27,9 @@ const DEFAULT_PRESET: &str = "7d";
 /// The panel. It works as a plain form.
 pub fn new_link(viewer: &Viewer, query: &SharesPageQuery, link: &NewLink) -> Markup {
     let language = viewer.language;
-    let close = SharesPageQuery { new: false, path: String::new(), ttl: String::new(), ..query.clone() }.address();
+    let close =
+        SharesPageQuery { new: false, path: String::new(), ttl: String::new(), ..query.clone() }
+            .address();
     let body = match &link.made {
         Some(address) => made(viewer, link, address),
         None => fields(viewer, link, &close),

@@ -1,6 +1,6 @@
 //! Settings of share links and boxes.
 
-super::korean_settings! {
+super::korean_meanings! {
     "share.roots": "공유할 수 있는 디렉터리를 이름별로 지정합니다. 예: { movies = \"/data/movies\" }. 그러면 링크에서 \"movies/new/a.mpg\"처럼 파일을 부릅니다. 없으면 아무것도 공유하지 않고 share.listen도 닫혀 있습니다. 항목을 제거하면 그 아래의 링크가 끝납니다. 아직 마운트되지 않은 디렉터리는 나타날 때 엽니다.";
     "share.default_ttl": "유효 기간을 정하지 않은 링크의 유효 기간입니다. 바꾸어도 기존 만료 시각은 그대로입니다.";
     "share.min_ttl": "링크의 최소 유효 기간입니다.";

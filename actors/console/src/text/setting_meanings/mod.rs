@@ -7,14 +7,14 @@ mod yard;
 use super::language::Language;
 
 /// Declares the Korean descriptions of settings by their keys.
-macro_rules! korean_settings {
+macro_rules! korean_meanings {
     ($($key:literal: $text:literal;)+) => {
         /// Key and description.
         pub(super) const MEANINGS: &[(&str, &str)] = &[$(($key, $text)),+];
     };
 }
 
-use korean_settings;
+use korean_meanings;
 
 /// All descriptions: the key of the setting, and its description in Korean.
 pub fn korean_settings() -> impl Iterator<Item = (&'static str, &'static str)> {

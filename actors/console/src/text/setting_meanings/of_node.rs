@@ -1,6 +1,6 @@
 //! Settings of the node itself: addresses, journal, cluster, access, servers and the log.
 
-super::korean_settings! {
+super::korean_meanings! {
     "listen": "API와 cfm 인터페이스의 주소입니다.";
     "insecure": "TLS가 없는 listen을 다른 호스트에서 접속할 수 있게 허용합니다. 그러면 토큰, 암호, 세션을 네트워크에서 읽을 수 있습니다.";
     "data_dir": "영구 데이터를 두는 디렉터리입니다. 없으면 노드가 만듭니다.";

@@ -1,6 +1,6 @@
 //! Settings of files, hosts, copies and removals.
 
-super::korean_settings! {
+super::korean_meanings! {
     "source_dirs": "원본 파일이 있는 디렉터리의 절대 경로입니다. 이 노드와 모든 원본 서버에서 경로가 같아야 합니다. 두 디렉터리에 같은 이름이 있으면 앞의 디렉터리를 사용합니다.";
     "hosts.sources": "원본을 제공하는 호스트 목록입니다. 예: [\"10.0.0.11:8888\", \"10.0.0.12:8888\"].";
     "hosts.destinations": "사본을 받는 호스트 목록입니다.";

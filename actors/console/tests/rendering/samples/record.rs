@@ -10,6 +10,7 @@ use reelyard_console::pages::settings::{
     SettingsPageQuery, ValueOrigin,
 };
 use reelyard_console::pages::yard::{RecentLine, RecentStep};
+use reelyard_console::parts::act::list_lines_at;
 use reelyard_console::parts::table::RowPage;
 use reelyard_console::text::Language;
 use reelyard_console::{Moment, Viewer, ViewerRole};
@@ -67,6 +68,7 @@ pub fn changes(viewer: &Viewer) -> PageParts {
         page: RowPage { first: 1, shown: 6, total: Some(412), previous: None, next: None },
         whole_up_to: Some(ago(3600)),
         broken: None,
+        commands: list_lines_at(&["audit", "list"], "/audit", &[], None),
     };
     let title = NavPage::Audit.title().of(viewer.language);
     PageParts::new(NavPage::Audit, title, audit::render(&AuditPageQuery::default(), &model, viewer))
@@ -93,6 +95,7 @@ pub fn values(viewer: &Viewer) -> PageParts {
             },
         ],
         total: 148,
+        file: Some("/etc/reelyard/node.toml".into()),
         unusable: None,
         changed: 31,
         differences: vec![

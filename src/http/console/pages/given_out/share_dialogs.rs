@@ -65,7 +65,10 @@ pub fn of_word(
                 is_needed: true,
                 ..AskField::default()
             }],
-            follow: Some(format!("{}&", SharesPageQuery { ttl: String::new(), ..query.clone() }.address())),
+            follow: Some(format!(
+                "{}&",
+                SharesPageQuery { ttl: String::new(), ..query.clone() }.address()
+            )),
             verb: outcomes::VERB_EXTEND.fill(language, &[("links", &links)]),
             ..dialog
         }),
@@ -149,7 +152,8 @@ fn create_commands(link: &NewLink) -> CommandLines {
     let most = link.most.trim();
     if !most.is_empty() {
         words.push(format!("--max-downloads={most}"));
-        body["max_downloads"] = most.parse::<u32>().map_or_else(|_| json!(most), |most| json!(most));
+        body["max_downloads"] =
+            most.parse::<u32>().map_or_else(|_| json!(most), |most| json!(most));
     }
     for (name, value) in [("owner", &link.owner), ("note", &link.note)] {
         if !value.is_empty() {

@@ -47,7 +47,8 @@ pub async fn show(
     if query.new && visitor.viewer.rights.shares {
         let found = new_link::found(&state, &query.path).await;
         let pairs = QueryPairs::parse(request.query_string());
-        let typed = |name: &str| pairs.first(name).filter(|text| !text.is_empty()).map(str::to_owned);
+        let typed =
+            |name: &str| pairs.first(name).filter(|text| !text.is_empty()).map(str::to_owned);
         model.new = Some(NewLink { found, ..share_dialogs::link_of(&typed) });
     }
     let parts = parts(&query, &model, &visitor.viewer);

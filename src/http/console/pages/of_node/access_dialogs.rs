@@ -136,7 +136,10 @@ fn change_role(name: &str, role: String, viewer: &Viewer) -> AskDialog {
     AskDialog {
         question: outcomes::ASK_ROLE.fill(language, &[("name", name)]),
         consequence: outcomes::ASK_ROLE_TEXT.of(language).to_owned(),
-        commands: CommandLines::new(&["user", "role", name, &role], ("PATCH", &of_user(name), &body)),
+        commands: CommandLines::new(
+            &["user", "role", name, &role],
+            ("PATCH", &of_user(name), &body),
+        ),
         follow: Some(format!("{}name={}&", of_dialog("role"), encoded(name))),
         fields: vec![roles(viewer, access::ROLE, "role", role)],
         verb: outcomes::VERB_ROLE.of(language).to_owned(),

@@ -28,8 +28,7 @@ impl ChangeFacts {
     /// The figures of this moment.
     pub fn load(state: &NodeHttpState) -> Self {
         let views = YardViews::load(state);
-        let destinations =
-            views.lines.iter().filter(|line| line.role == HostRoleWord::Destination);
+        let destinations = views.lines.iter().filter(|line| line.role == HostRoleWord::Destination);
         let running = views.tasks.open.len() as u64;
         ChangeFacts {
             fullness: destinations.filter_map(|line| Some(line.disk.as_ref()?.used)).collect(),
@@ -148,7 +147,8 @@ fn value(text: &str) -> Option<Value> {
 fn parts(value: &Value) -> Option<BTreeMap<String, String>> {
     match value {
         Value::Array(entries) => {
-            let named = |entry: &Value| entry.as_str().map_or_else(|| entry.to_string(), str::to_owned);
+            let named =
+                |entry: &Value| entry.as_str().map_or_else(|| entry.to_string(), str::to_owned);
             Some(entries.iter().map(|entry| (named(entry), String::new())).collect())
         }
         Value::Table(entries) => {
@@ -187,7 +187,11 @@ mod tests {
 
     #[test]
     fn a_list_or_table_names_what_comes_and_what_goes() {
-        let hosts = does("hosts.destinations", Some("[\"10.0.0.1:1\", \"10.0.0.2:1\"]"), Some("[\"10.0.0.2:1\", \"10.0.0.3:1\"]"));
+        let hosts = does(
+            "hosts.destinations",
+            Some("[\"10.0.0.1:1\", \"10.0.0.2:1\"]"),
+            Some("[\"10.0.0.2:1\", \"10.0.0.3:1\"]"),
+        );
         assert!(hosts.starts_with("Added: 10.0.0.3:1. Removed: 10.0.0.1:1. "), "{hosts}");
         assert!(hosts.len() > 60, "the consequence for the host that leaves: {hosts}");
         let roots = does("share.roots", None, Some("{ movies = \"/data\" }"));
