@@ -35,8 +35,8 @@ impl ValueOrigin {
         match self {
             ValueOrigin::Default => (access::FROM_DEFAULT, Tone::Plain),
             ValueOrigin::File => (access::FROM_FILE, Tone::Work),
-            ValueOrigin::Environment => (access::FROM_ENVIRONMENT, Tone::Work),
-            ValueOrigin::CommandLine => (access::FROM_LINE, Tone::Work),
+            ValueOrigin::Environment => (access::FROM_ENVIRONMENT, Tone::Hold),
+            ValueOrigin::CommandLine => (access::FROM_LINE, Tone::Hold),
         }
     }
 }

@@ -171,9 +171,9 @@ fn inputs(viewer: &Viewer, model: &SettingsPageModel) -> Markup {
                         @for input in &model.inputs {
                             tr {
                                 td.two.wide data-l=(access::SETTING.of(language)) { span.mono.b { (input.setting) } small { bdi { (visible_text(&input.path)) } } }
-                                td.wide data-l=(common::STATE.of(language)) {
+                                td.two.wide data-l=(common::STATE.of(language)) {
                                     (state(language, input.condition.mark()))
-                                    @if !input.detail.is_empty() { small.muted { " " (node_text(language, &input.detail)) } }
+                                    @if !input.detail.is_empty() { small { (node_text(language, &input.detail)) } }
                                 }
                                 td.num data-l=(access::INPUT_ROWS.of(language)) { (count(input.rows)) }
                                 td.num data-l=(access::INPUT_BAD.of(language)) { (count(input.bad_rows)) }
