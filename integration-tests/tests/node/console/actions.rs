@@ -81,7 +81,7 @@ fn files_are_pinned_and_a_refused_copy_says_why() -> Result<()> {
 }
 
 #[test]
-fn hosts_and_pools_are_added_and_a_refused_form_keeps_what_was_typed() -> Result<()> {
+fn hosts_and_pools_are_added_and_refused_forms_stay() -> Result<()> {
     let yard = ConsoleYard::start()?;
     let (visit, viewer) = (yard.visit("ops", "operator")?, yard.visit("eyes", "viewer")?);
     for (page, ask) in [("hosts", "add"), ("boxes", "new-pool")] {
@@ -111,7 +111,7 @@ fn hosts_and_pools_are_added_and_a_refused_form_keeps_what_was_typed() -> Result
     let again = yard.post(&visit, create, &["name=gpu", "size=1"])?;
     assert_eq!(again.status, 409, "{}", again.body);
     assert!(again.body.contains("is named gpu already"), "{}", again.body);
-    assert_eq!(yard.api("/api/v1/pools/gpu")?["size"], 3);
+    assert_eq!(yard.api("/api/v1/pools/gpu")?["spec"]["size"], 3);
     let row = wait_for("the row", &[&yard.node], || {
         let rows = yard.api("/api/v1/audit?operation=console.addHosts&outcome=accepted").ok()?;
         rows["items"].as_array()?.first().cloned()

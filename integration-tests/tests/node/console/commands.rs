@@ -195,7 +195,7 @@ fn the_lines_of_actions_on_links_boxes_and_access_work_as_shown() -> Result<()> 
         }
         let pool = format!("/console/boxes?ask=new-pool&name={word}&size=2&ttl_default=5m");
         yard.paste(&visit, &pool, word)?;
-        let pool = yard.answer(&format!("/api/v1/pools/{word}"))?;
+        let pool = &yard.answer(&format!("/api/v1/pools/{word}"))?["spec"];
         assert_eq!((&pool["size"], &pool["ttl_default"]), (&json!(2), &json!("5m")), "{pool}");
         let lease = json!({ "holder": "job", "ttl": "1h" });
         let lease = yard.send("POST", "/api/v1/pools/judges/leases", &lease)?;

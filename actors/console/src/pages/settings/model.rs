@@ -75,7 +75,7 @@ pub struct SettingDifference {
     pub after: String,
     /// The purpose of the setting.
     pub meaning: String,
-    /// What the change does now, with figures of this moment; empty where none are known.
+    /// Effect of the change, with figures of this moment; empty where none are known.
     pub consequence: String,
     /// A reload does not put it into force.
     pub needs_restart: bool,

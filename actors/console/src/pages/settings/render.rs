@@ -78,6 +78,7 @@ pub fn differences(viewer: &Viewer, model: &SettingsPageModel) -> Markup {
                         tbody { @for change in &model.differences { (difference_row(viewer, change)) } }
                     }
                 }
+                div.body { (command_lines(viewer, &reload_lines())) }
                 (reload_foot(viewer, model))
             }
         }
@@ -119,7 +120,6 @@ fn reload_foot(viewer: &Viewer, model: &SettingsPageModel) -> Markup {
                     (access::RELOAD_CONFIRM.fill(language, &[("n", &changes)]))
                 }
             }
-            div.push { (command_lines(viewer, &reload_lines())) }
         }
     }
 }

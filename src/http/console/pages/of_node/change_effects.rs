@@ -1,4 +1,4 @@
-//! What a change of a setting does now, in the words of the page.
+//! Effects of a change of a setting at this moment, in the words of the page.
 
 use std::collections::{BTreeMap, BTreeSet};
 
