@@ -37,6 +37,9 @@ pub enum NodeError {
     /// The network to the other nodes cannot start.
     #[error(transparent)]
     Cluster(#[from] ClusterLinkError),
+    /// The system gives no threads.
+    #[error("cannot start the thread for calls to hosts")]
+    Threads(#[source] std::io::Error),
     /// The HTTP client for calls to hosts cannot be created.
     #[error("cannot create the HTTP client for calls to hosts")]
     Client(#[from] reqwest::Error),

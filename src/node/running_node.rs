@@ -9,6 +9,7 @@ use reelyard_core::clock::Clock;
 use reelyard_core::event::PieceId;
 use reelyard_core::names::NameTable;
 use reelyard_core::private_dir;
+use reelyard_core::task_threads::TaskThreads;
 use reelyard_journal::{HandOverError, Journal};
 use reelyard_protocol::signed_call::SignedCallVerifier;
 use reelyard_replication::Leadership;
@@ -97,7 +98,9 @@ impl RunningNode {
         let audit = audit
             .map_err(|error| NodeError::DataDir(config.data_dir.display().to_string(), error))?;
         let names = NameTable::new();
-        let actors = Wiring::start(&live, &journal, &names, &clocks, &roots.shared_dirs())?;
+        let host_calls = TaskThreads::start("host-calls", 1).map_err(NodeError::Threads)?;
+        let actors =
+            Wiring::start(&live, &journal, &names, &clocks, &roots.shared_dirs(), host_calls)?;
         host_membership::start_following(&actors);
         wait_until_ready(&journal, &actors, &config).await;
         let sweeping = tokio::spawn(name_sweep::sweep(names.clone(), Arc::clone(&actors)));

@@ -8,7 +8,7 @@ mod transport;
 
 pub use settings::{ClusterConfig, ClusterTlsConfig};
 pub use transport::{
-    BadClusterTls, ClusterListener, ClusterRuntime, ClusterService, ClusterTls, ClusterTransport,
-    JoinFailed, LinkSecurity, ListenError, ListenerLimits, LocalMember, LocalNode, LogLimit,
-    NodeStream, PeerRefusal, PeerView, certificate_names, join_cluster,
+    BadClusterTls, ClusterListener, ClusterService, ClusterTls, ClusterTransport, JoinFailed,
+    LinkSecurity, ListenError, ListenerLimits, LocalMember, LocalNode, LogLimit, NodeStream,
+    PeerRefusal, PeerView, certificate_names, join_cluster,
 };

@@ -22,7 +22,7 @@ mod time;
 pub mod token;
 pub mod traffic;
 
-pub use system::{bounded_read, mounts, open_files, private_dir};
+pub use system::{bounded_read, mounts, open_files, private_dir, task_threads};
 pub use text::counted;
 pub use text::{display_text, rate_text};
 pub use time::{backoff, boot, clock, cluster_time, durations, elapsed_time};

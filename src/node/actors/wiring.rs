@@ -32,6 +32,7 @@ use reelyard_core::host::{HostAddr, HostRole};
 use reelyard_core::manager::ManagerIdentity;
 use reelyard_core::names::NameTable;
 use reelyard_core::supervision::{Supervised, Supervision, SupervisionStatus};
+use reelyard_core::task_threads::TaskThreads;
 use reelyard_core::token::WorkerKeys;
 use reelyard_journal::Journal;
 use reelyard_replication::Owner;
@@ -134,6 +135,8 @@ pub(super) struct ActorParts {
     identity: ManagerIdentity,
     changes: Feed<ChangeEvent>,
     keys: WorkerKeys,
+    /// Where the calls of all hosts run. One thread for all of them wakes less often than a pool.
+    host_calls: TaskThreads,
     others: WiringHandle,
 }
 
@@ -150,6 +153,7 @@ impl Wiring {
         names: &NameTable,
         clocks: &NodeClocks,
         shared: &SharedDirs,
+        host_calls: TaskThreads,
     ) -> Result<Arc<Self>, reqwest::Error> {
         let (live, names, clock) = (live.clone(), names.clone(), clocks.own.clone());
         let identity = ManagerIdentity::of_node(journal.identity().number);
@@ -171,6 +175,7 @@ impl Wiring {
             identity,
             changes: changes.clone(),
             keys: WorkerKeys::new(move |host| of_keys.load().worker_key(host)),
+            host_calls,
             others,
         };
         let (catalog, catalog_view) = parts.start_catalog();
@@ -404,7 +409,7 @@ impl ActorParts {
         let view = ViewHandle::new(CfwWorkerView::unasked(addr, role));
         let (live, names, clock) = (self.live.clone(), self.names.clone(), self.clock.clone());
         let (view_handle, identity) = (view.clone(), self.identity.clone());
-        let keys = self.keys.clone();
+        let (keys, threads) = (self.keys.clone(), self.host_calls.handle().clone());
         let supervision = self.supervision(&format!("cfw_worker {addr}"), move |wiring| {
             if let Some(host) = wiring.hosts.get(addr) {
                 wiring.probe(addr, &host);
@@ -420,6 +425,7 @@ impl ActorParts {
                 .publishing_to(view_handle.clone())
                 .with_manager_identity(identity.clone())
                 .with_keys(keys.clone())
+                .calling_on(threads.clone())
                 .in_maintenance(rests.load(Ordering::Relaxed))
         });
         HostActor { role, worker, view, in_maintenance }

@@ -5,11 +5,12 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use reelyard_cluster::{
-    ClusterConfig, ClusterListener, ClusterRuntime, ClusterTransport, ListenError, ListenerLimits,
-    LocalMember, LocalNode, PeerView,
+    ClusterConfig, ClusterListener, ClusterTransport, ListenError, ListenerLimits, LocalMember,
+    LocalNode, PeerView,
 };
 use reelyard_core::clock::{Clock, Millis};
 use reelyard_core::settings::EffectiveSetting;
+use reelyard_core::task_threads::TaskThreads;
 use reelyard_journal::Journal;
 use reelyard_replication::{MemberRecord, NodeIdentity};
 use tokio::sync::{Mutex, mpsc, watch};
@@ -22,6 +23,9 @@ use crate::config::NodeConfig;
 
 /// Forwarded streams that wait for a server.
 const WAITING_STREAMS: usize = 64;
+
+/// Threads of the network between nodes. One may be busy with the encryption of a snapshot.
+const THREADS: usize = 2;
 
 /// Why the network to the other nodes does not start.
 #[derive(Debug, thiserror::Error)]
@@ -36,7 +40,7 @@ pub enum ClusterLinkError {
 
 /// The network to the other nodes.
 pub struct ClusterLink {
-    runtime: ClusterRuntime,
+    threads: TaskThreads,
     member: Arc<JournalMember>,
     local: Arc<LocalNode>,
     service: NodeService,
@@ -67,18 +71,19 @@ impl ClusterLink {
         effective: &[EffectiveSetting],
         clock: &Clock,
     ) -> Result<(Arc<ClusterLink>, mpsc::Receiver<ForwardedStream>), ClusterLinkError> {
-        let runtime = ClusterRuntime::start().map_err(ClusterLinkError::Threads)?;
+        // So neither the API nor the disk of the journal delays a heartbeat.
+        let threads = TaskThreads::start("cluster", THREADS).map_err(ClusterLinkError::Threads)?;
         let journal = OpenedJournal::default();
         let election = &config.journal.election;
         let member = Arc::new(JournalMember::new(identity, election, effective, journal.clone()));
         let local = LocalNode::new(member.clone(), config.cluster.security(), clock.clone());
         let (sender, forwarded) = mpsc::channel(WAITING_STREAMS);
         let link = Arc::new(ClusterLink {
-            transport: ClusterTransport::new(runtime.handle().clone(), local.clone()),
+            transport: ClusterTransport::new(threads.handle().clone(), local.clone()),
             service: NodeService::new(journal.clone(), sender),
             counts: ClusterCounts::default(),
             patience: election.election_max,
-            runtime,
+            threads,
             member,
             local,
             journal,
@@ -197,7 +202,7 @@ impl ClusterLink {
 
     fn start_listener(&self, configured: SocketAddr) -> Result<ActiveListener, ClusterLinkError> {
         let listener = ClusterListener::start(
-            self.runtime.handle(),
+            self.threads.handle(),
             Arc::clone(&self.local),
             Arc::new(self.service.clone()),
             configured,

@@ -8,7 +8,6 @@ mod listener;
 mod local_node;
 mod log_limit;
 mod peers;
-mod runtime;
 mod security;
 mod socket;
 mod stream;
@@ -20,6 +19,5 @@ pub use listener::{ClusterListener, ClusterService, ListenError, ListenerLimits}
 pub use local_node::{LocalMember, LocalNode};
 pub use log_limit::LogLimit;
 pub use peers::{PeerRefusal, PeerView};
-pub use runtime::ClusterRuntime;
 pub use security::{BadClusterTls, ClusterTls, LinkSecurity, certificate_names};
 pub use stream::NodeStream;

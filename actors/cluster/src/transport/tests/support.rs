@@ -9,6 +9,7 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use reelyard_core::clock::{Clock, Millis};
 use reelyard_core::cluster_id::{ClusterId, StoreId};
+use reelyard_core::task_threads::TaskThreads;
 use reelyard_protocol::cluster::{
     ElectionTimes, Greeting, JoinAnswer, JoinOutcome, JoinRequest, LARGEST_GREETING, SettingsDigest,
 };
@@ -19,8 +20,8 @@ use tokio::sync::Semaphore;
 
 use crate::transport::framing::{read_frame, write_frame};
 use crate::transport::{
-    ClusterListener, ClusterRuntime, ClusterService, ClusterTransport, LinkSecurity, ListenError,
-    ListenerLimits, LocalMember, LocalNode, NodeStream, PeerView,
+    ClusterListener, ClusterService, ClusterTransport, LinkSecurity, ListenError, ListenerLimits,
+    LocalMember, LocalNode, NodeStream, PeerView,
 };
 
 /// All tests of this crate are of this cluster.
@@ -156,7 +157,7 @@ pub(super) struct TestNode {
     pub(super) local: Arc<LocalNode>,
     pub(super) transport: ClusterTransport,
     pub(super) service: Arc<TestService>,
-    pub(super) runtime: ClusterRuntime,
+    pub(super) runtime: TaskThreads,
 }
 
 impl TestNode {
@@ -168,7 +169,7 @@ impl TestNode {
         let (number, member) = (member.identity.number, Arc::new(member));
         let shown: Arc<dyn LocalMember> = member.clone();
         let local = LocalNode::new(shown, security, clock);
-        let runtime = ClusterRuntime::start().unwrap();
+        let runtime = TaskThreads::start("cluster", 2).unwrap();
         let transport = ClusterTransport::new(runtime.handle().clone(), Arc::clone(&local));
         let service = Arc::default();
         TestNode { number, member, local, transport, service, runtime }

@@ -14,7 +14,6 @@ use roaring::RoaringBitmap;
 use tokio::sync::oneshot;
 use tracing::info;
 
-use super::call_apart;
 use crate::cfw_worker::calls::client::{HostClient, HostProgram, WorkerStatus};
 use crate::cfw_worker::calls::refresh_reply::RefreshReply;
 use crate::cfw_worker::lists::holdings::{Extent, InventoryAnswer};
@@ -120,14 +119,9 @@ impl CfwWorker {
             on_trial: self.breaker.state(asked).on_probation(),
         };
         let look = look_at(self.client.clone(), self.role, self.names.clone(), asked, known);
-        // Spawned separately, so that reading a long list does not run inside the actor.
-        let looking = fut::wrap_future::<_, Self>(tokio::spawn(look));
+        let looking = fut::wrap_future::<_, Self>(self.call_apart(look));
         ctx.spawn(looking.map(move |looked, worker, ctx| {
-            let looked = looked.unwrap_or_else(|panic| {
-                let failure =
-                    AskFailure::Garbled(format!("the answer could not be read (panic): {panic}"));
-                HostLookResult::failed(asked, failure)
-            });
+            let looked = looked.unwrap_or_else(|failure| HostLookResult::failed(asked, failure));
             worker.looked(looked, ctx);
         }));
     }
@@ -232,9 +226,10 @@ impl CfwWorker {
         let looks = self.looks;
         let asked = self.shell.now();
         let client = self.client.clone();
-        let asking = call_apart(async move { client.disk().await });
+        let asking = self.call_apart(async move { client.disk().await });
         let asking = fut::wrap_future::<_, Self>(asking);
         ctx.spawn(asking.map(move |disk, worker, ctx| {
+            let disk = disk.flatten();
             worker.disk_asked = false;
             // A look that began meanwhile asks again, because this answer may arrive after its own.
             if worker.looks == looks && worker.apply_disk(disk, asked) {

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actix::prelude::*;
+use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 use tracing::warn;
 
@@ -53,6 +54,8 @@ pub struct CfwWorker {
     names: NameTable,
     settings: CfwWorkerSettings,
     client: HostClient,
+    /// Where its calls run. None for the threads of the caller.
+    call_threads: Option<Handle>,
     program: HostProgram,
     /// Whether the host gets no calls.
     in_maintenance: bool,
@@ -116,6 +119,7 @@ impl CfwWorker {
                 settings.clone(),
                 AdditionLimiter::new(clock.now()),
             ),
+            call_threads: None,
             shell: ObserverShell::new(clock, ViewHandle::new(CfwWorkerView::unasked(host, role))),
             names,
             program: HostProgram { kind: HostKind::Unknown, version: None },
@@ -157,6 +161,12 @@ impl CfwWorker {
     /// Sets the keys of workers with a token of their own, from now on.
     pub fn with_keys(mut self, keys: WorkerKeys) -> Self {
         self.client.set_keys(keys);
+        self
+    }
+
+    /// Makes all calls on these threads, from now on.
+    pub fn calling_on(mut self, threads: Handle) -> Self {
+        self.call_threads = Some(threads);
         self
     }
 
@@ -232,16 +242,22 @@ impl CfwWorker {
     }
 }
 
-/// Runs a call as a task of the runtime. Its steps then do not wake the thread that all actors share.
-pub(in crate::cfw_worker) fn call_apart<T: Send + 'static>(
-    call: impl Future<Output = Result<T, AskFailure>> + Send + 'static,
-) -> impl Future<Output = Result<T, AskFailure>> {
-    let running = tokio::spawn(call);
-    async move {
-        running.await.unwrap_or_else(|panic| {
-            let why = format!("the answer could not be read (panic): {panic}");
-            Err(AskFailure::Garbled(why))
-        })
+impl CfwWorker {
+    /// Runs a call beside the actor. Its steps do not wake the thread that all actors share, and a long answer is not
+    /// read on it.
+    fn call_apart<C: Future<Output: Send> + Send + 'static>(
+        &self,
+        call: C,
+    ) -> impl Future<Output = Result<C::Output, AskFailure>> + use<C> {
+        let running = match &self.call_threads {
+            Some(threads) => threads.spawn(call),
+            None => tokio::spawn(call),
+        };
+        async move {
+            running.await.map_err(|panic| {
+                AskFailure::Garbled(format!("the answer could not be read (panic): {panic}"))
+            })
+        }
     }
 }
 
@@ -337,8 +353,9 @@ impl Handler<ProbeHeartbeat> for CfwWorker {
             return Box::pin(fut::ready(Err(AskFailure::in_maintenance())));
         }
         let client = self.client.clone();
-        let probe = call_apart(async move { client.probe(timeout).await });
+        let probe = self.call_apart(async move { client.probe(timeout).await });
         Box::pin(fut::wrap_future::<_, Self>(probe).map(|outcome, worker, ctx| {
+            let outcome = outcome.flatten();
             if worker.in_maintenance {
                 return Err(AskFailure::in_maintenance());
             }

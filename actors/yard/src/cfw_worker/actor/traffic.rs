@@ -97,16 +97,11 @@ impl CfwWorker {
         let Some(agent) = self.traffic.agent.clone() else { return };
         self.traffic.asked = Some(TrafficSource::Agent);
         let client = self.client.clone();
-        // Spawned separately, so that reading a long page does not run inside the actor.
         let url = agent.url.clone();
-        let asking = async move {
-            let asking = tokio::spawn(async move { client.devices(&url).await });
-            asking.await.unwrap_or_else(|panic| {
-                Err(AskFailure::Garbled(format!("the answer could not be read (panic): {panic}")))
-            })
-        };
+        let asking = self.call_apart(async move { client.devices(&url).await });
         let asking = fut::wrap_future::<_, Self>(asking);
         ctx.spawn(asking.map(move |answer, worker, ctx| {
+            let answer = answer.flatten();
             worker.traffic.asked = None;
             if worker.traffic.agent.as_ref() != Some(&agent) {
                 // Another agent was configured meanwhile, or none, so this answer is useless.

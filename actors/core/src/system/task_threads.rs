@@ -1,31 +1,27 @@
-//! The threads of the network between nodes.
+//! Threads of their own for asynchronous tasks.
 
 use std::io;
 
 use tokio::runtime::{Builder, Handle, Runtime};
 
-/// Threads of their own, so that neither the API nor the disk of the journal delays a heartbeat.
+/// A runtime whose tasks run beside those of the caller, and do not wake its threads.
 #[derive(Debug)]
-pub struct ClusterRuntime {
+pub struct TaskThreads {
     /// None only while it is dropped.
     runtime: Option<Runtime>,
     handle: Handle,
 }
 
-/// One thread may be busy with the encryption of a snapshot.
-const THREADS: usize = 2;
-
-impl ClusterRuntime {
-    /// Starts the threads.
+impl TaskThreads {
+    /// Starts `count` threads of this name.
     ///
     /// # Errors
     /// When the system gives no threads.
-    pub fn start() -> io::Result<Self> {
+    pub fn start(name: &str, count: usize) -> io::Result<Self> {
         let mut builder = Builder::new_multi_thread();
-        let runtime =
-            builder.worker_threads(THREADS).thread_name("cluster").enable_all().build()?;
+        let runtime = builder.worker_threads(count).thread_name(name).enable_all().build()?;
         let handle = runtime.handle().clone();
-        Ok(ClusterRuntime { runtime: Some(runtime), handle })
+        Ok(TaskThreads { runtime: Some(runtime), handle })
     }
 
     /// Starts tasks on these threads.
@@ -34,7 +30,7 @@ impl ClusterRuntime {
     }
 }
 
-impl Drop for ClusterRuntime {
+impl Drop for TaskThreads {
     /// Does not wait: the owner may be in an asynchronous task.
     fn drop(&mut self) {
         if let Some(runtime) = self.runtime.take() {
