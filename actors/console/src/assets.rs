@@ -54,7 +54,7 @@ assets! {
     /// Colours, letters and layout.
     STYLE = "console.css", "console.css", "text/css; charset=utf-8",
         "reelyard", "MIT OR Apache-2.0",
-        "a497da76460441c13d8754f49c2852d8b6d0d15c66c2bd3ed03d59a47aeb16c0";
+        "ebf2057960c82fa7f4ac62cbf184ec0dd1313c312302642c13dcf6dec2a56a80";
     /// Keys, ages, selection, copying and dialogs.
     SCRIPT = "console.js", "console.js", "text/javascript; charset=utf-8",
         "reelyard", "MIT OR Apache-2.0",
