@@ -54,7 +54,7 @@ assets! {
     /// Colours, letters and layout.
     STYLE = "console.css", "console.css", "text/css; charset=utf-8",
         "reelyard", "MIT OR Apache-2.0",
-        "ebf2057960c82fa7f4ac62cbf184ec0dd1313c312302642c13dcf6dec2a56a80";
+        "c0ad2dbbe5836e5f2c69b7a9fc037f556de6ad1a93437c7f5748ab4669df5d36";
     /// Keys, ages, selection, copying and dialogs.
     SCRIPT = "console.js", "console.js", "text/javascript; charset=utf-8",
         "reelyard", "MIT OR Apache-2.0",

@@ -73,7 +73,7 @@ pub fn differences(viewer: &Viewer, model: &SettingsPageModel) -> Markup {
                             th scope="col" { (access::SETTING.of(language)) }
                             th scope="col" { (access::CHANGE.of(language)) }
                             th scope="col" { (access::IT_DOES.of(language)) }
-                            th scope="col" { (common::WHEN.of(language)) }
+                            th scope="col" { (access::TAKES_EFFECT.of(language)) }
                         } }
                         tbody { @for change in &model.differences { (difference_row(viewer, change)) } }
                     }
@@ -95,7 +95,7 @@ fn difference_row(viewer: &Viewer, change: &SettingDifference) -> Markup {
                 @if !change.consequence.is_empty() { span.b { (visible_text(&change.consequence)) } }
                 small { (change.meaning) }
             }
-            td.two data-l=(common::WHEN.of(language)) {
+            td.two data-l=(access::TAKES_EFFECT.of(language)) {
                 @if change.needs_restart {
                     (tag(Some(Glyph::Retry), Tone::Warn, access::AFTER_RESTART.of(language)))
                     small { (access::STAYS_UNTIL_RESTART.of(language)) }
