@@ -1,4 +1,5 @@
-//! Further sentences with which the node refuses an action. The forms are those of `node_sentences`.
+//! Further sentences with which the node refuses an action, and its warnings of the cluster. The forms are those of
+//! `node_sentences`.
 
 /// English and Korean.
 pub const REFUSALS: &[(&str, &str)] = &[
@@ -296,6 +297,26 @@ pub const REFUSALS: &[(&str, &str)] = &[
         "다른 노드를 위한 주소가 없습니다. cluster.listen을 설정한 뒤 다시 읽으십시오",
     ),
     ("no page has the path {path}", "페이지 없음: {path}"),
+    // The cluster.
+    ("node {n} does not take part: {why}", "노드 {n}: 참여하지 않음. {why}"),
+    ("it has never answered", "응답한 적 없음"),
+    ("it has been silent for {time}", "{time} 동안 소식 없음"),
+    (
+        "the settings of the cluster in the file of node {n} differ from those here: make both files equal, and reload",
+        "노드 {n}의 파일에 있는 클러스터 설정이 이 노드와 다름. 두 파일을 같게 고친 뒤 다시 읽으십시오",
+    ),
+    (
+        "the wall clock of node {n} is {time} ahead of the median of the voters, more than cluster.clock_bound. It does not lead until the clock is correct",
+        "노드 {n}의 시계가 투표 노드의 중앙값보다 {time} 빠름 (cluster.clock_bound 초과). 시계를 바로잡을 때까지 리더가 되지 않습니다",
+    ),
+    (
+        "the wall clock of node {n} is {time} behind the median of the voters, more than cluster.clock_bound. It does not lead until the clock is correct",
+        "노드 {n}의 시계가 투표 노드의 중앙값보다 {time} 느림 (cluster.clock_bound 초과). 시계를 바로잡을 때까지 리더가 되지 않습니다",
+    ),
+    (
+        "the certificate in cluster.tls.cert_file ends at {at}: make a new one with \"reelyard cluster certs renew\", and reload",
+        "cluster.tls.cert_file의 인증서 만료: {at}. \"reelyard cluster certs renew\"로 새로 만든 뒤 다시 읽으십시오",
+    ),
     // Values of fields.
     ("\"{text}\" is no host: {why}", "\"{text}\"은(는) 호스트가 아닙니다: {why}"),
     (
