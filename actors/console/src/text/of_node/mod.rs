@@ -1,10 +1,14 @@
 //! Sentences that the actors and workers write in English, such as the reason of a failed copy, in the language of
 //! the viewer.
 
+mod problem_titles;
+mod refusals;
+mod sentences;
+
+use self::problem_titles::PROBLEM_TITLES;
+use self::refusals::REFUSALS;
+use self::sentences::SENTENCES;
 use super::language::Language;
-use super::node_refusals::REFUSALS;
-use super::node_sentences::SENTENCES;
-use super::problem_titles::PROBLEM_TITLES;
 
 /// How deep a sentence may hold other sentences: "the data port … did not answer: the connection was closed".
 const DEPTH: usize = 4;

@@ -1,5 +1,5 @@
 //! Further sentences with which the node refuses an action, and its warnings of the cluster. The forms are those of
-//! `node_sentences`.
+//! `sentences`.
 
 /// English and Korean.
 pub const REFUSALS: &[(&str, &str)] = &[
