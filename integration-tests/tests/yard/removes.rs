@@ -51,6 +51,8 @@ fn excess_copies_are_removed_and_protected_ones_stay() -> Result<()> {
     // The node first, so that the pin is on record before any host lists a copy.
     let mut settings = QUICK.to_vec();
     settings.push(("ignore.prefixes", "[\"AD-\"]"));
+    // A destination that is listed late must not get a copy that another one holds.
+    settings.push(("task.mode", "\"off\""));
     let node = ground.start_node(&settings)?;
     let url = format!("http://{}", ground.node);
     wait_for("the node answers", &[&node], || ground.get("/api/v1/status").map(drop))?;

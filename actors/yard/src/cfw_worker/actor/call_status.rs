@@ -133,8 +133,10 @@ impl Handler<AdoptHost> for CfwWorker {
 
     fn handle(&mut self, AdoptHost { epoch }: AdoptHost, _: &mut Context<Self>) -> Self::Result {
         let client = self.client.clone();
-        let asking = fut::wrap_future::<_, Self>(async move { client.adopt(epoch).await });
+        let asking = self.call_apart(async move { client.adopt(epoch).await });
+        let asking = fut::wrap_future::<_, Self>(asking);
         Box::pin(asking.map(move |adopted, worker, ctx| {
+            let adopted = adopted.flatten();
             if let Ok(WorkerAdopted { epoch, before }) = &adopted {
                 warn!(host = %worker.host, %epoch, %before, "the host was adopted on request");
                 worker.look_soon(ctx, None);

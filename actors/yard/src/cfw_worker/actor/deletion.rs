@@ -72,12 +72,13 @@ impl Handler<DeleteCopy> for CfwWorker {
         let (client, turns, kind) = (self.client.clone(), self.turns.clone(), self.program.kind);
         let DeleteCopy { name, epoch } = delete;
         let called = name.clone();
-        let call = async move {
+        let call = self.call_apart(async move {
             // The semaphore is never closed; were it, the call would only lose its bound.
             let _turn = turns.acquire_owned().await.ok();
             client.delete(kind, &called, epoch).await
-        };
+        });
         Box::pin(fut::wrap_future::<_, Self>(call).map(move |outcome, worker, ctx| {
+            let outcome = outcome.flatten();
             worker.deleted(&name, &outcome, ctx);
             outcome
         }))

@@ -195,7 +195,7 @@ impl CfwWorker {
     }
 
     pub(in crate::cfw_worker) fn sleep_until_due(&mut self, ctx: &mut Context<Self>) {
-        let next = self.look_schedule.next().min(self.disk_schedule.next());
+        let next = self.look_schedule.goes_alone().min(self.disk_schedule.goes_alone());
         let next = next.min(self.next_traffic().unwrap_or(next));
         let delay = next.since(self.shell.now());
         // A due call already waits for an answer or for a probe, so this need not be early.
@@ -254,8 +254,11 @@ impl CfwWorker {
             None => tokio::spawn(call),
         };
         async move {
-            running.await.map_err(|panic| {
-                AskFailure::Garbled(format!("the answer could not be read (panic): {panic}"))
+            running.await.map_err(|error| match error.is_cancelled() {
+                true => AskFailure::NotAsked("the node stops".to_owned()),
+                false => {
+                    AskFailure::Garbled(format!("the answer could not be read (panic): {error}"))
+                }
             })
         }
     }
@@ -311,6 +314,13 @@ impl Observer for CfwWorker {
 
     /// Makes the due calls, and sleeps until the next time.
     fn tick(&mut self, ctx: &mut Context<Self>) {
+        self.call_if_due(ctx, PollSchedule::is_due);
+    }
+}
+
+impl CfwWorker {
+    /// Makes the calls for which `is_due` holds, and sleeps until the next time.
+    fn call_if_due(&mut self, ctx: &mut Context<Self>, is_due: fn(&PollSchedule, Millis) -> bool) {
         let now = self.shell.now();
         self.check_breaker();
         if self.not_to_be_asked().is_none() {
@@ -322,12 +332,14 @@ impl Observer for CfwWorker {
             } else {
                 self.looking_for.is_none()
             };
-            if may_look && self.look_schedule.is_due(now) {
+            if may_look && is_due(&self.look_schedule, now) {
                 self.look(ctx, Vec::new());
-            } else if is_idle && self.disk_schedule.is_due(now) && self.is_asked_for_copies() {
+            } else if is_idle && is_due(&self.disk_schedule, now) && self.is_asked_for_copies() {
                 self.ask_disk(ctx);
             }
-            self.ask_traffic_if_due(ctx, now);
+            if is_due(&self.traffic.schedule, now) {
+                self.ask_traffic(ctx, now);
+            }
         }
         self.sleep_until_due(ctx);
     }
@@ -383,7 +395,7 @@ impl Handler<ProbeHeartbeat> for CfwWorker {
                     worker.answers = Some(Err(failure.clone()));
                 }
             }
-            worker.tick(ctx);
+            worker.call_if_due(ctx, PollSchedule::goes_with_probe);
             worker.publish_view();
             outcome
         }))

@@ -22,9 +22,9 @@ impl CfwWorker {
         self.traffic.known.as_ref().filter(|(_, at)| now.since(*at) <= kept)
     }
 
-    /// When the load is read next; none if the host has no source for it.
+    /// When the load is read without a probe; none if the host has no source for it.
     pub(super) fn next_traffic(&self) -> Option<Millis> {
-        self.traffic_source().map(|_| self.traffic.schedule.next())
+        self.traffic_source().map(|_| self.traffic.schedule.goes_alone())
     }
 
     fn traffic_source(&self) -> Option<TrafficSource> {
@@ -35,9 +35,9 @@ impl CfwWorker {
         self.worker_status.as_ref().map(|_| TrafficSource::Worker)
     }
 
-    /// Asks if it is time. The host may be called.
-    pub(super) fn ask_traffic_if_due(&mut self, ctx: &mut Context<Self>, now: Millis) {
-        if self.traffic.asked.is_some() || !self.traffic.schedule.is_due(now) {
+    /// Asks for a load that is due. The host may be called.
+    pub(super) fn ask_traffic(&mut self, ctx: &mut Context<Self>, now: Millis) {
+        if self.traffic.asked.is_some() {
             return;
         }
         match self.traffic_source() {
@@ -58,8 +58,10 @@ impl CfwWorker {
         self.traffic.asked = Some(TrafficSource::Worker);
         let looks = self.looks;
         let client = self.client.clone();
-        let asking = fut::wrap_future::<_, Self>(async move { client.program().await });
+        let asking = self.call_apart(async move { client.program().await });
+        let asking = fut::wrap_future::<_, Self>(asking);
         ctx.spawn(asking.map(move |answer, worker, ctx| {
+            let answer = answer.flatten();
             worker.traffic.asked = None;
             worker.judge(HostCallKind::Info, &answer);
             match answer {

@@ -11,6 +11,12 @@ const FIRST_RETRY: Duration = Duration::from_secs(5);
 /// not called together permanently.
 const JITTER: f64 = 0.1;
 
+/// How much earlier than due a poll goes with a probe, and how much later it goes alone, as shares of its interval.
+/// Each host is probed more often than that. So its calls and those of other hosts go together, and the process
+/// wakes less often.
+const EARLY: f64 = 0.2;
+const LATE: f64 = 0.1;
+
 /// The schedule of one question to one host.
 #[derive(Clone, Copy, Debug)]
 pub struct PollSchedule {
@@ -34,6 +40,21 @@ impl PollSchedule {
     /// set back: it is due.
     pub fn is_due(&self, now: Millis) -> bool {
         self.next <= now || self.next > now.after(self.interval * 2)
+    }
+
+    /// Whether it goes with a probe that was answered now.
+    pub fn goes_with_probe(&self, now: Millis) -> bool {
+        self.is_due(now) || self.next <= now.after(self.leeway(EARLY))
+    }
+
+    /// When it goes alone, if no probe was answered before.
+    pub fn goes_alone(&self) -> Millis {
+        if self.next == Millis(i64::MIN) { self.next } else { self.next.after(self.leeway(LATE)) }
+    }
+
+    /// This share of the interval. Nothing after a failure, whose pause is short.
+    fn leeway(&self, share: f64) -> Duration {
+        if self.failures == 0 { self.interval.mul_f64(share) } else { Duration::ZERO }
     }
 
     /// Makes the next poll due now.
@@ -78,6 +99,22 @@ mod tests {
         assert_eq!(schedule.next(), Millis(27_000));
         schedule.failed(Millis(0));
         assert_eq!(schedule.next(), Millis(5000));
+    }
+
+    #[test]
+    fn a_poll_goes_with_a_probe_or_a_little_late() {
+        let mut schedule = PollSchedule::new(Duration::from_secs(10));
+        assert_eq!(schedule.goes_alone(), Millis(i64::MIN));
+        schedule.answered(Millis(0), Duration::from_secs(10), 0.5);
+        assert!(
+            !schedule.goes_with_probe(Millis(7_999)) && schedule.goes_with_probe(Millis(8_000))
+        );
+        assert_eq!(schedule.goes_alone(), Millis(11_000));
+        schedule.failed(Millis(20_000));
+        assert!(
+            !schedule.goes_with_probe(Millis(24_999)) && schedule.goes_with_probe(Millis(25_000))
+        );
+        assert_eq!(schedule.goes_alone(), Millis(25_000));
     }
 
     #[test]

@@ -67,7 +67,7 @@ pub enum RoomVerdict {
     },
     /// It may fit on a host whose disk was read while copies to it ran. The next read decides.
     MayFit {
-        /// Owner of that disk.
+        /// The first host whose room may suffice.
         host: HostAddr,
     },
     /// The masters of removable files are checked first, to know their sizes.
