@@ -1,6 +1,7 @@
 //! Reloads the configuration of a running node. Settings that can change at once do, and the others
 //! are named.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use reelyard_access::audit::{AuditRecord, AuditRecorder};
@@ -99,6 +100,11 @@ impl NodeReloader {
     ) -> Self {
         let running = Mutex::new(running);
         NodeReloader { live, actors, share_links, cluster, audit, clock, running }
+    }
+
+    /// Path of the configuration file, if there is one.
+    pub async fn file(&self) -> Option<PathBuf> {
+        self.running.lock().await.layers.file.clone()
     }
 
     /// The settings in force, each with its origin.

@@ -80,6 +80,10 @@
   });
   document.addEventListener('htmx:sse:after:connection', alive);
   document.addEventListener('htmx:sse:after:message', alive);
+  // A tab that was opened in the background is hidden without a change: its stream pauses after the first message.
+  document.addEventListener('htmx:sse:after:message', () => {
+    if (document.hidden) document.dispatchEvent(new Event('visibilitychange'));
+  });
   window.addEventListener('offline', cutNow);
 
   // A form is sent only while its user is signed in and the node answers: what was typed would be lost with the page.
@@ -452,6 +456,34 @@
   }
   document.addEventListener('input', (event) => {
     if (event.target.form && one('[data-preview]', event.target.form)) previewLink();
+  });
+  // The command lines of a form follow its fields. One request is under way at a time; the node quotes the values.
+  // A password stays in its field: the address only says that there is one.
+  let followed = 0;
+  let isAsked = false;
+  function typedIn(form) {
+    const typed = new URLSearchParams();
+    for (const field of form.elements) {
+      const isChosen = field.type !== 'radio' || field.checked;
+      if (!field.name || !field.value || field.type === 'hidden' || !isChosen) continue;
+      typed.set(field.name, field.type === 'password' ? 'true' : field.value);
+    }
+    return typed.toString();
+  }
+  function followLater(form) {
+    clearTimeout(followed);
+    followed = setTimeout(() => follow(form), 250);
+  }
+  async function follow(form) {
+    if (isAsked) { followLater(form); return; }
+    isAsked = true;
+    const lines = { target: '#commands', select: '#commands', swap: 'outerMorph' };
+    await htmx.ajax('GET', form.dataset.follow + typedIn(form), lines).catch(() => null);
+    isAsked = false;
+  }
+  document.addEventListener('input', (event) => {
+    const form = event.target.form;
+    if (form?.dataset.follow && one('#commands', form)) followLater(form);
   });
   document.addEventListener('change', (event) => {
     const look = event.target.dataset?.look;

@@ -54,11 +54,11 @@ assets! {
     /// Colours, letters and layout.
     STYLE = "console.css", "console.css", "text/css; charset=utf-8",
         "reelyard", "MIT OR Apache-2.0",
-        "f773c75f1624c5baefa34a217f7dcc15db3e0a0e8e724b57492981dcefbc6762";
+        "c0ad2dbbe5836e5f2c69b7a9fc037f556de6ad1a93437c7f5748ab4669df5d36";
     /// Keys, ages, selection, copying and dialogs.
     SCRIPT = "console.js", "console.js", "text/javascript; charset=utf-8",
         "reelyard", "MIT OR Apache-2.0",
-        "91cc2619c125a97d56bcab45c5c8be9b80fa731b6fc31f9f205637b740713485";
+        "e84cf2ea766d8d871e6726b58328d43fafd014002d41b062f44fbb35bf78b934";
     /// Shapes of states, and icons.
     SPRITE = "sprite.svg", "sprite.svg", "image/svg+xml",
         "reelyard", "MIT OR Apache-2.0",

@@ -7,6 +7,25 @@ use anyhow::Result;
 use reelyard_integration_tests::rigs::small_disk::SmallDisk;
 use reelyard_integration_tests::rigs::yard::{ProcessYard, bearer_in, free_addr, wait_for};
 
+/// Every page of the console.
+const PAGES: [&str; 15] = [
+    "",
+    "/hosts",
+    "/files",
+    "/tasks",
+    "/plan",
+    "/map",
+    "/shares",
+    "/boxes",
+    "/history",
+    "/audit",
+    "/cluster",
+    "/settings",
+    "/access",
+    "/guide",
+    "/find",
+];
+
 #[test]
 fn a_node_on_a_full_disk_remains_readable_and_names_the_remedy() -> Result<()> {
     let place = tempfile::tempdir()?;
@@ -15,17 +34,21 @@ fn a_node_on_a_full_disk_remains_readable_and_names_the_remedy() -> Result<()> {
     ground.grade(&[b"first.mpg"])?;
     let data_dir = place.path().to_str().unwrap();
     let mut node = ground.start_node(&[("data_dir", data_dir), ("journal.reserve", "12MiB")])?;
-    let get = |path: &str| -> Option<String> {
+    let send = |arguments: &[&str], path: &str| -> Option<String> {
         let url = format!("http://{}{path}", ground.node);
-        let bearer = bearer_in(place.path());
-        let curl = Command::new("curl").args(["-s", "-m", "20", "-H", &bearer, &url]).output();
-        let output = curl.unwrap();
+        let output =
+            Command::new("curl").args(["-s", "-m", "20"]).args(arguments).arg(url).output().ok()?;
         String::from_utf8(output.stdout).ok().filter(|_| output.status.success())
     };
+    let get = |path: &str| send(&["-H", &bearer_in(place.path())], path);
     wait_for("the node is ready", &[&node], || {
         get("/readyz").filter(|text| text.starts_with("ready\n"))
     })?;
     let hosts = get("/api/v1/hosts");
+    let bearer = bearer_in(place.path());
+    let user = r#"{"name":"ops","role":"viewer","password":"correct horse battery"}"#;
+    let user = ["-H", &bearer, "-H", "content-type: application/json", "-d", user];
+    assert!(send(&user, "/api/v1/users").is_some_and(|user| user.contains("\"ops\"")));
 
     disk.fill();
     let text = wait_for("it says so", &[&node], || {
@@ -38,9 +61,16 @@ fn a_node_on_a_full_disk_remains_readable_and_names_the_remedy() -> Result<()> {
     assert!(journal["disk_full"].as_str().is_some_and(|why| text.contains(why)), "{journal}");
     assert_eq!(status["journal"]["role"], "leader");
     assert_eq!(get("/tasks").as_deref(), Some("[]\n"));
-    for page in ["/console", "/console/hosts", "/console/files", "/console/shares"] {
-        assert!(get(page).is_some_and(|page| page.contains("is full")), "{page}");
+    for page in PAGES {
+        let path = format!("/console{page}");
+        assert!(get(&path).is_some_and(|page| page.contains("is full")), "{page}");
+        let korean = ["-H", &bearer_in(place.path()), "-H", "Accept-Language: ko"];
+        let korean = send(&korean, &path);
+        assert!(korean.is_some_and(|page| page.contains("디스크 가득 참")), "{page}");
     }
+    // Nobody can sign in, and the sign-in says why.
+    let sign_in = ["-d", "name=ops&password=correct+horse+battery", "-H", "Accept-Language: ko"];
+    assert!(send(&sign_in, "/login").is_some_and(|page| page.contains("디스크 가득 참")));
     assert!(hosts.is_some() && get("/api/v1/hosts").is_some());
     assert!(get("/dashboard").is_some());
 

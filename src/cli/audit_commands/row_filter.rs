@@ -17,6 +17,9 @@ pub struct RowFilterArgs {
     /// Only this operation, such as revokeShare or node.started.
     #[arg(long)]
     operation: Option<String>,
+    /// Leave out the accepted acts of this operation, such as takeReports: the reports of workers.
+    #[arg(long, value_name = "OPERATION")]
+    without: Option<String>,
     /// Only acts since this time (RFC 3339), or within this duration, such as 2d.
     #[arg(long, value_name = "TIME")]
     since: Option<String>,
@@ -46,6 +49,7 @@ impl RowFilterArgs {
             ("actor", self.actor.clone()),
             ("subject", self.subject.clone()),
             ("operation", self.operation.clone()),
+            ("without", self.without.clone()),
             ("since", instant("--since", self.since.as_deref(), now)?),
             ("until", instant("--until", self.until.as_deref(), now)?),
             ("outcome", outcome),
@@ -65,6 +69,7 @@ impl RowFilterArgs {
             ("q", self.subject.clone()),
             ("actor", self.actor.clone()),
             ("action", self.operation.clone()),
+            ("reports", self.without.is_none().then(|| "true".to_owned())),
             ("from", instant("--since", self.since.as_deref(), now)?),
             ("to", instant("--until", self.until.as_deref(), now)?),
             ("outcome", outcome),

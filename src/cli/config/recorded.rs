@@ -51,9 +51,8 @@ fn record(
     let ask = WantedSettings { dry_run: true, ..wanted.clone() };
     let mut answer: SettingsRecorded = client.post_body(&path, &ask)?;
     if !dry_run {
-        // The version makes a repetition harmless.
         let apply = WantedSettings { dry_run: false, follows: Some(answer.version), ..wanted };
-        answer = client.post_named(&path, &apply)?;
+        answer = client.post_body(&path, &apply)?;
     }
     let out = &mut node.output.printer(out);
     out.refuse_csv()?;

@@ -130,6 +130,9 @@ struct ShareListArgs {
     /// Only shares of this path and below it.
     #[arg(long)]
     path: Option<String>,
+    /// Only shares with this text in their path or owner.
+    #[arg(long, value_name = "TEXT")]
+    contains: Option<String>,
     /// Only shares in this state.
     #[arg(long, value_parser = enum_word::parser::<ShareState>())]
     state: Option<ShareState>,
@@ -358,7 +361,7 @@ impl ShareListArgs {
     /// The page of the console with the same filter.
     fn web_page(&self) -> String {
         let filters = [
-            ("q", self.path.clone().or(self.owner.clone())),
+            ("q", self.contains.clone().or(self.path.clone()).or(self.owner.clone())),
             ("state", self.state.map(enum_word::of)),
         ];
         SharesPageQuery::parse(&web_query(&filters)).address()
@@ -373,6 +376,7 @@ fn list(
     let query = [
         ("owner", wanted.owner.clone()),
         ("path", wanted.path.clone()),
+        ("contains", wanted.contains.clone()),
         ("state", wanted.state.map(enum_word::of)),
         ("due_before", wanted.due_before.map(|at| at.to_string())),
     ];

@@ -21,6 +21,12 @@ pub struct HistoryArgs {
     /// Only copies and removals of this file.
     #[arg(long)]
     file: Option<OsString>,
+    /// Only copies and removals of files with this text in their names.
+    #[arg(long, value_name = "TEXT")]
+    contains: Option<String>,
+    /// Only copies and removals that failed.
+    #[arg(long)]
+    failed: bool,
     /// Only copies and removals on this host (ip:port).
     #[arg(long)]
     host: Option<HostAddr>,
@@ -57,13 +63,17 @@ pub fn run(args: HistoryArgs, out: &mut dyn Write) -> Result<(), CommandFailure>
         ("file", file.map(str::to_owned)),
         ("host", args.host.map(|host| host.to_string())),
         ("what", what.map(str::to_owned)),
+        ("contains", args.contains.clone()),
+        ("failed", args.failed.then(|| "true".to_owned())),
     ];
-    let step = args.what.map(|what| match what {
-        HistoryKindArg::Copy => "copies",
-        HistoryKindArg::Removal => "removals",
-    });
+    let step = match (args.failed, args.what) {
+        (true, _) => Some("failures"),
+        (false, Some(HistoryKindArg::Copy)) => Some("copies"),
+        (false, Some(HistoryKindArg::Removal)) => Some("removals"),
+        (false, None) => None,
+    };
     let of_page = [
-        ("q", query[0].1.clone()),
+        ("q", query[0].1.clone().or_else(|| args.contains.clone())),
         ("host", query[1].1.clone()),
         ("step", step.map(str::to_owned)),
     ];

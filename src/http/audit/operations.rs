@@ -12,16 +12,18 @@ const OF_PAGES: [(Method, &str, &str); 2] =
     [(Method::POST, "/login", "page.logIn"), (Method::POST, "/logout", "page.logOut")];
 
 /// The forms of the console.
-const OF_CONSOLE: [(Method, &str, &str); 20] = [
+const OF_CONSOLE: [(Method, &str, &str); 22] = [
     (Method::POST, "/console/files/{name}/{action}", "console.changeFile"),
     (Method::POST, "/console/file-actions/{action}", "console.changeFiles"),
     (Method::POST, "/console/hosts/{host}/{action}", "console.changeHost"),
+    (Method::POST, "/console/host-actions/add", "console.addHosts"),
     (Method::POST, "/console/host-actions/{action}", "console.changeHosts"),
     (Method::POST, "/console/tasks/{id}/{action}", "console.changeTask"),
     (Method::POST, "/console/task-actions/{action}", "console.changeTasks"),
     (Method::POST, "/console/task-retries", "console.retryTasks"),
     (Method::POST, "/console/shares/new", "console.createShare"),
     (Method::POST, "/console/share-actions/{action}", "console.changeShares"),
+    (Method::POST, "/console/pools/new", "console.createPool"),
     (Method::POST, "/console/boxes/{pool}/{number}/{action}", "console.changeBox"),
     (Method::POST, "/console/leases/{id}/revoke", "console.revokeLease"),
     (Method::POST, "/console/audit/export", "console.exportAudit"),

@@ -48,6 +48,11 @@ pub fn routes(config: &mut web::ServiceConfig, renderings: web::Data<LiveRenderi
                 .route(web::post().to(actions::hosts::act_on_one)),
         )
         .service(
+            web::resource("/console/host-actions/add")
+                .route(read().to(|| to_form("/console/hosts?ask=add")))
+                .route(web::post().to(actions::additions::add_hosts)),
+        )
+        .service(
             web::resource("/console/host-actions/{action}")
                 .route(web::post().to(actions::hosts::act_on_picked)),
         )
@@ -100,6 +105,11 @@ fn given_out(config: &mut web::ServiceConfig) {
                 .route(web::post().to(actions::shares::act_on_picked)),
         )
         .service(web::resource("/console/boxes").route(read().to(pages::given_out::boxes::show)))
+        .service(
+            web::resource("/console/pools/new")
+                .route(read().to(|| to_form("/console/boxes?ask=new-pool")))
+                .route(web::post().to(actions::additions::create_pool)),
+        )
         .service(
             web::resource("/console/boxes/{pool}/{number}/{action}")
                 .route(web::post().to(actions::boxes::act_on_box)),

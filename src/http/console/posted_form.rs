@@ -4,6 +4,7 @@ use actix_web::dev::Payload;
 use actix_web::{FromRequest, HttpRequest, web};
 use futures::FutureExt;
 use futures::future::LocalBoxFuture;
+use reelyard_console::address::QueryPairs;
 
 use crate::http::problem::ProblemResponse;
 
@@ -18,6 +19,11 @@ impl PostedForm {
         found.map(|(_, value)| value.as_str())
     }
 
+    /// The first value of a field that is not empty, or nothing.
+    pub fn text(&self, name: &str) -> String {
+        self.first(name).unwrap_or_default().to_owned()
+    }
+
     /// All values of a field.
     pub fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
         self.0.iter().filter(move |(field, _)| field == name).map(|(_, value)| value.as_str())
@@ -29,6 +35,12 @@ impl PostedForm {
         let back = self.first("back").filter(is_ours);
         back.unwrap_or(reelyard_console::address::ROOT)
     }
+}
+
+/// The values of the fields of a dialog in the address of its page, by their names.
+pub fn typed_in(request: &HttpRequest) -> impl Fn(&str) -> String + use<> {
+    let pairs = QueryPairs::parse(request.query_string());
+    move |name: &str| pairs.first(name).unwrap_or_default().to_owned()
 }
 
 /// Whether a text is a path of the console and not the address of another site.

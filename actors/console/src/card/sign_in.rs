@@ -6,7 +6,7 @@ use maud::{Markup, html};
 use super::document::{CardContext, CardParts, CardWidth, card_shape, document};
 use super::link_page::around;
 use crate::address::ROOT;
-use crate::format::{duration, visible_text};
+use crate::format::{duration, node_text, visible_text};
 use crate::parts::icon::Glyph;
 use crate::text::{Language, card, common, frame};
 
@@ -110,7 +110,7 @@ fn refusal(language: Language, refused: &SignInRefusal) -> Markup {
             (card_shape(Glyph::Down, "i"))
             div {
                 (words)
-                @if let SignInRefusal::Other(detail) = refused { " " span lang="en" { (visible_text(detail)) } }
+                @if let SignInRefusal::Other(detail) = refused { " " span { (node_text(language, detail)) } }
             }
         }
     }
@@ -187,6 +187,10 @@ mod tests {
             english.contains("The sign-in failed.") && english.contains("the node &lt;stops&gt;")
         );
         assert!(!english.contains("<script"), "the sign-in needs no script");
+        let full = "nothing was changed: the disk of /var/lib is full, 0 B are free: make room for at least 6.0 MiB \
+                    there. Until then everything can be read, links can be revoked, and nothing else can be changed";
+        let korean = page(Language::Korean, Some(SignInRefusal::Other(full.into())), "");
+        assert!(korean.contains("변경하지 않음: 디스크 가득 참: /var/lib"), "{korean}");
     }
 
     #[test]

@@ -57,12 +57,19 @@ pub struct PageParts {
     pub content: Markup,
     /// The page has a chart that the script draws.
     pub has_charts: bool,
+    /// The page itself says first what is wrong with the node.
+    pub has_verdict: bool,
 }
 
 impl PageParts {
     /// A page without charts.
     pub fn new(nav: NavPage, title: &str, content: Markup) -> PageParts {
-        PageParts { nav, title: title.to_owned(), content, has_charts: false }
+        PageParts { nav, title: title.to_owned(), content, has_charts: false, has_verdict: false }
+    }
+
+    /// The same page, which itself says first what is wrong with the node.
+    pub fn with_verdict(self) -> PageParts {
+        PageParts { has_verdict: true, ..self }
     }
 }
 
@@ -96,7 +103,7 @@ pub fn page(parts: &PageParts, model: &FrameModel, viewer: &Viewer) -> Markup {
                     main #main tabindex="-1" {
                         div #stale-bar .stalebar hidden role="status" data-words=(frame::STALE_BAR.of(language)) {}
                         @if let Some(done) = &model.outcome { (outcome(language, done)) }
-                        @if !model.not_ready.is_empty() && parts.nav != NavPage::Yard { (not_ready(viewer, &model.not_ready)) }
+                        @if !model.not_ready.is_empty() && !parts.has_verdict { (not_ready(viewer, &model.not_ready)) }
                         (parts.content)
                     }
                 }

@@ -35,6 +35,7 @@ const fn words(status: u16) -> (Text, Text) {
         404 | 410 => (refusals::NOT_FOUND, refusals::NOT_FOUND_NEXT),
         409 | 412 => (refusals::CONFLICT, refusals::CONFLICT_NEXT),
         429 => (refusals::TOO_MANY, refusals::TOO_MANY_NEXT),
+        507 => (refusals::FULL, refusals::FULL_NEXT),
         500..=599 => (refusals::BUSY, refusals::BUSY_NEXT),
         _ => (refusals::OTHER, refusals::OTHER_NEXT),
     }
@@ -88,7 +89,7 @@ mod tests {
     fn each_status_has_its_words_in_both_languages() {
         for language in Language::ALL {
             let mut titles = Vec::new();
-            for status in [400, 401, 403, 404, 409, 429, 503] {
+            for status in [400, 401, 403, 404, 409, 429, 503, 507] {
                 let detail = "no host is named <b>".to_owned();
                 let theme = Theme::Dark;
                 let page = refusal_page(&RefusalPage {
@@ -105,7 +106,7 @@ mod tests {
                 assert!(page.contains("data-theme=\"dark\"") && page.contains("named &lt;b&gt;"));
             }
             titles.dedup();
-            assert_eq!(titles.len(), 7, "{titles:?}");
+            assert_eq!(titles.len(), 8, "{titles:?}");
         }
     }
 }

@@ -4,7 +4,8 @@ use maud::{Markup, html};
 
 use crate::address::{QueryWord, ROOT, page_query};
 use crate::format::{count, time_tag, visible_text};
-use crate::parts::filter::{FilterBar, FilterChoice, ROWS, filter_bar_with};
+use crate::parts::act::{CommandLines, command_menu};
+use crate::parts::filter::{FilterBar, FilterChoice, FilterMenu, ROWS, filter_bar_with};
 use crate::parts::icon::{Glyph, icon};
 use crate::parts::mark::{StateMark, Tone, state};
 use crate::parts::notice::{empty, notice};
@@ -38,6 +39,8 @@ page_query! {
         action: String,
         /// Only actions that were carried out, or only refused ones.
         outcome: Option<AuditOutcomeFilter>,
+        /// The reports of workers are shown too.
+        reports: bool,
         /// Begin in the zone of the viewer, such as 2026-11-23T09:00.
         from: String,
         /// End in the same form.
@@ -79,6 +82,8 @@ pub struct AuditPageModel {
     pub whole_up_to: Option<Moment>,
     /// Why the chain is broken.
     pub broken: Option<String>,
+    /// The list as a command.
+    pub commands: CommandLines,
 }
 
 /// The content of the page.
@@ -88,8 +93,12 @@ pub fn render(query: &AuditPageQuery, model: &AuditPageModel, viewer: &Viewer) -
         Some(rows) => access::AUDIT_SENTENCE.fill(language, &[("n", &count(rows))]),
         None => access::AUDIT_SENTENCE_PART.of(language).to_owned(),
     };
+    let hidden = !query.reports && query.action.trim().is_empty();
+    let hidden = if hidden { access::AUDIT_NO_REPORTS.of(language) } else { "" };
+    let sentence = format!("{sentence} {hidden}");
+    let actions = html! { (command_menu(viewer, std::slice::from_ref(&model.commands))) (export(viewer, query)) };
     html! {
-        (page_head(frame::AUDIT.of(language), &sentence, export(viewer, query)))
+        (page_head(frame::AUDIT.of(language), &sentence, actions))
         (chain(viewer, model))
         (filter_bar_with(viewer, &filters(viewer, query), further_fields(viewer, query)))
         div #(ROWS) .tablebox.sticky data-rows {
@@ -181,15 +190,38 @@ fn filters(viewer: &Viewer, query: &AuditPageQuery) -> FilterBar {
         path: AuditPageQuery::path(),
         field: Some(access::AUDIT_FIELD),
         text: query.q.clone(),
-        others: AuditPageQuery { outcome: base.outcome, ..AuditPageQuery::default() }
-            .pairs()
-            .pairs()
-            .to_vec(),
+        others: AuditPageQuery {
+            outcome: base.outcome,
+            reports: base.reports,
+            ..AuditPageQuery::default()
+        }
+        .pairs()
+        .pairs()
+        .to_vec(),
         states_label: access::OUTCOME,
         states,
-        menus: Vec::new(),
+        menus: vec![reports_menu(viewer, &base)],
         status: common::NEWEST_FIRST.of(viewer.language).to_owned(),
     }
+}
+
+fn reports_menu(viewer: &Viewer, base: &AuditPageQuery) -> FilterMenu {
+    let choices = [(false, access::REPORTS_HIDDEN), (true, access::REPORTS_SHOWN)];
+    let mut menu =
+        FilterMenu { label: access::REPORTS, chosen: String::new(), choices: Vec::new() };
+    for (reports, words) in choices {
+        let choice = FilterChoice {
+            words: words.of(viewer.language).to_owned(),
+            rows: None,
+            address: AuditPageQuery { reports, ..base.clone() }.address(),
+            is_current: base.reports == reports,
+        };
+        if choice.is_current {
+            menu.chosen.clone_from(&choice.words);
+        }
+        menu.choices.push(choice);
+    }
+    menu
 }
 
 fn audit_row(viewer: &Viewer, row: &AuditLineView) -> Markup {
@@ -223,6 +255,7 @@ mod tests {
             actor: "ops-1".into(),
             action: "host.mode".into(),
             outcome: Some(AuditOutcomeFilter::Refused),
+            reports: true,
             from: "2026-11-23T00:00:00+09:00".into(),
             to: "2026-11-24T00:00:00+09:00".into(),
             after: "c".into(),

@@ -228,7 +228,7 @@ fn member(viewer: &Viewer, model: &ClusterPageModel, line: &MemberLine) -> Marku
                     " " (tag(Some(Glyph::Work), Tone::Work, &cluster::SNAPSHOT.fill(language, &[("percent", &share), ("bytes", &bytes(all))])))
                 }
             }
-            td.two.wide data-l=(cluster::ADDRESS.of(language)) { span.mono { (visible_text(&line.address)) } small { bdi { (visible_text(&line.api)) } } }
+            td.two.wide.nw data-l=(cluster::ADDRESS.of(language)) { span.mono { (visible_text(&line.address)) } small { bdi { (visible_text(&line.api)) } } }
             td.num data-l=(cluster::BEHIND.of(language)) { (or_dash(behind)) }
             td.num data-l=(cluster::CONTACT.of(language)) { (or_dash(line.contact_ms.map(millis))) }
             td.num data-l=(cluster::ROUND_TRIP.of(language)) { (or_dash(round_trip)) }

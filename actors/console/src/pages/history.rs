@@ -7,6 +7,7 @@ use crate::format::{
     bytes, count, counted, file_name, host_short, node_text, time_tag, visible_text,
 };
 use crate::pages::yard::{RecentLine, RecentStep, flow};
+use crate::parts::act::{CommandLines, command_menu, list_lines_at};
 use crate::parts::filter::{FilterBar, FilterChoice, ROWS, filter_bar, host_menu};
 use crate::parts::icon::{Glyph, icon};
 use crate::parts::mark::{StateMark, Tone, state};
@@ -87,6 +88,7 @@ pub fn render(query: &HistoryPageQuery, model: &HistoryPageModel, viewer: &Viewe
     let pairs = query.pairs().print();
     let export = |format: &str| format!("{ROOT}/history/export?format={format}&{pairs}");
     let actions = html! {
+        (command_menu(viewer, &[as_command(query)]))
         a.btn href=(export("csv")) { (icon(Glyph::Download)) (access::EXPORT_CSV.of(language)) }
         a.btn href=(export("jsonl")) { (icon(Glyph::Download)) (access::EXPORT_JSON.of(language)) }
     };
@@ -118,6 +120,22 @@ pub fn render(query: &HistoryPageQuery, model: &HistoryPageModel, viewer: &Viewe
             }
         }
     }
+}
+
+/// The list as a command.
+fn as_command(query: &HistoryPageQuery) -> CommandLines {
+    let (part, host) = (query.q.trim(), query.host.as_str());
+    let (what, flag) = match query.step {
+        None => ("", None),
+        Some(HistoryStepFilter::Copies) => ("copy", None),
+        Some(HistoryStepFilter::Removals) => ("removal", None),
+        Some(HistoryStepFilter::Failures) => ("", Some("failed")),
+    };
+    let named = [("contains", part), ("host", host), ("what", what)];
+    let given = named.iter().filter(|(_, value)| !value.is_empty());
+    let filters: Vec<(&str, String)> =
+        given.map(|(name, value)| (*name, (*value).to_owned())).collect();
+    list_lines_at(&["history"], "/history", &filters, flag)
 }
 
 fn filters(viewer: &Viewer, query: &HistoryPageQuery, model: &HistoryPageModel) -> FilterBar {
@@ -175,7 +193,7 @@ pub fn history_row(viewer: &Viewer, row: &HistoryRow) -> Markup {
                 }
             }
             td.num.nw.p1 data-l=(common::SIZE.of(language)) { (row.size.map_or_else(|| "–".to_owned(), bytes)) }
-            td.p1 data-l=(common::BY.of(language)) { bdi { (visible_text(&row.asked_by)) } }
+            td.p1.nw data-l=(common::BY.of(language)) { bdi { (visible_text(&row.asked_by)) } }
             td.soft.p2.wide data-l=(access::WHY.of(language)) {
                 @if let Some(ending) = &row.ending { (node_text(language, ending)) ". " }
                 @if row.reason.is_empty() { "–" } @else { (node_text(language, &row.reason)) }

@@ -11,6 +11,9 @@ use crate::viewer::Viewer;
 /// The id of the form that buttons outside of a form send. `frame` writes it once a page.
 pub const ACT_FORM: &str = "act";
 
+/// The id of the command lines that follow the fields of a form.
+pub const FOLLOWED: &str = "commands";
+
 /// The command that creates a pool of boxes, for pages without one.
 pub const CREATE_POOL: &str = "reelyard box pools put judges --size 32";
 
@@ -102,23 +105,41 @@ impl CommandLines {
 
 /// The lines that show the rows of a list. Each filter is an option of the command and a parameter of the call.
 pub fn list_lines(list: &str, filters: &[(&str, String)]) -> CommandLines {
-    let (mut words, mut pairs) = (vec![list.to_owned()], QueryPairs::default());
+    list_lines_at(&[list], &format!("/{list}"), filters, None)
+}
+
+/// The same for a list whose command has several words, or whose call has another path. The option of `flag` has no
+/// value.
+pub fn list_lines_at(
+    command: &[&str],
+    path: &str,
+    filters: &[(&str, String)],
+    flag: Option<&str>,
+) -> CommandLines {
+    let mut words: Vec<String> = command.iter().map(|word| (*word).to_owned()).collect();
+    let mut pairs = QueryPairs::default();
     for (name, value) in filters {
-        words.push(format!("--{name}={value}"));
+        words.push(format!("--{}={value}", name.replace('_', "-")));
         pairs.add(name, value.clone());
     }
-    let mark = if filters.is_empty() { "" } else { "?" };
-    let path = format!("/{list}{mark}{}", pairs.print());
+    if let Some(flag) = flag {
+        words.push(format!("--{flag}"));
+        pairs.add(flag, "true".to_owned());
+    }
+    let mark = if pairs.pairs().is_empty() { "" } else { "?" };
+    let path = format!("{path}{mark}{}", pairs.print());
     let curl = Some(CurlCall { method: "GET".to_owned(), path, body: String::new() });
     CommandLines { reelyard: words, curl }
 }
 
-/// A menu with the lines of commands that show the same as the page.
+/// A menu with the lines of commands that show the same as the page. Without lines there is no menu.
 pub fn command_menu(viewer: &Viewer, commands: &[CommandLines]) -> Markup {
     html! {
-        details.menu.end {
-            summary.btn { (icon(Glyph::Terminal)) (common::AS_COMMAND.of(viewer.language)) }
-            ul { @for lines in commands { li.says { (command_lines(viewer, lines)) } } }
+        @if !commands.is_empty() {
+            details.menu.end {
+                summary.btn { (icon(Glyph::Terminal)) (common::AS_COMMAND.of(viewer.language)) }
+                ul { @for lines in commands { li.says { (command_lines(viewer, lines)) } } }
+            }
         }
     }
 }
@@ -142,6 +163,11 @@ pub fn command_lines(viewer: &Viewer, lines: &CommandLines) -> Markup {
         @if !words.is_empty() { (command(language, &format!("reelyard {}", words.join(" ")))) }
         @if let Some(call) = &lines.curl { (command(language, &curl_line(viewer, call))) }
     }
+}
+
+/// The lines of a form whose fields they follow. The script asks for the element again after a field was changed.
+pub fn followed_lines(viewer: &Viewer, lines: &CommandLines) -> Markup {
+    html! { div #(FOLLOWED) { (command_lines(viewer, lines)) } }
 }
 
 /// The token is in the environment, where the commands of `reelyard` read it too.

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::act::{CommandLines, command_lines};
+use super::act::{CommandLines, followed_lines};
 use super::mark::Tone;
 use super::notice::notice;
 use crate::format::{count, visible_text};
@@ -57,6 +57,8 @@ pub struct AskDialog {
     pub values: Vec<(String, String)>,
     /// Fields that the person fills.
     pub fields: Vec<AskField>,
+    /// Address of the page with this dialog, up to the values of the fields: the command lines follow them.
+    pub follow: Option<String>,
     /// Label of a field for a reason, if the action has one.
     pub reason_label: Option<String>,
     /// Address of the page without the dialog.
@@ -72,7 +74,7 @@ pub fn ask_dialog(viewer: &Viewer, ask: &AskDialog) -> Markup {
     let rest = ask.things.saturating_sub(ask.names.len().min(NAMES_LISTED) as u64);
     html! {
         div.veil role=(role) aria-modal="true" aria-labelledby="ask-title" data-dialog {
-            form.dialog method="post" action=(ask.action) {
+            form.dialog method="post" action=(ask.action) data-follow=[ask.follow.as_ref()] {
                 input type="hidden" name="csrf_token" value=(viewer.csrf);
                 input type="hidden" name="back" value=(ask.back);
                 @for (name, value) in &ask.values { input type="hidden" name=(name) value=(value); }
@@ -95,7 +97,7 @@ pub fn ask_dialog(viewer: &Viewer, ask: &AskDialog) -> Markup {
                     div.mt { label.field { span { (label) } input type="text" name="reason" maxlength="200"; } }
                 }
                 @if ask.is_final && ask.things >= TYPED_FROM { (typed_count(viewer, ask.things)) }
-                @if ask.commands != CommandLines::default() { details.ask-command { summary { (common::AS_COMMAND.of(language)) } (command_lines(viewer, &ask.commands)) } }
+                @if ask.commands != CommandLines::default() { details.ask-command { summary { (common::AS_COMMAND.of(language)) } (followed_lines(viewer, &ask.commands)) } }
                 footer {
                     a.btn href=(ask.back) autofocus[ask.is_final] data-cancel { (common::CANCEL.of(language)) }
                     button type="submit" class={ "btn go" @if ask.is_final { " danger" } } autofocus[!ask.is_final] { (ask.verb) }

@@ -12,14 +12,14 @@ pub mod states;
 
 mod entry;
 mod language;
-mod node_sentences;
-mod node_words;
-mod problem_titles;
+mod of_node;
+mod setting_meanings;
 #[cfg(test)]
 mod table_tests;
 
 pub use entry::{CountText, Text};
 pub(crate) use entry::{count_texts, texts};
 pub use language::Language;
-pub use node_words::node_words;
+pub use of_node::node_words;
 pub use pages::{access, boxes, cluster, files, find, hosts, plan, shares, tasks, why, yard};
+pub use setting_meanings::{korean_settings, setting_meaning};

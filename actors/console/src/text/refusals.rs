@@ -21,6 +21,8 @@ texts! {
     TOO_MANY_NEXT = "Wait a moment, and then load the page again.", "잠시 기다린 뒤 페이지를 다시 여십시오.";
     STARTING = "The node is starting", "노드가 시작 중입니다";
     STARTING_NEXT = "It reads its journal. Load the page again in a moment.", "저널을 읽고 있습니다. 잠시 후 페이지를 다시 여십시오.";
+    FULL = "The disk of the node is full", "노드의 디스크가 가득 찼습니다";
+    FULL_NEXT = "Nothing was done. Make room on it, and send it again.", "아무 작업도 하지 않았습니다. 공간을 확보한 뒤 다시 보내십시오.";
     BUSY = "The node cannot answer now", "노드가 지금 응답할 수 없습니다";
     BUSY_NEXT = "It is stopping or busy. Load the page again in a moment.", "종료 중이거나 바쁩니다. 잠시 후 페이지를 다시 여십시오.";
     OTHER = "The node refused the request", "노드가 요청을 거부했습니다";

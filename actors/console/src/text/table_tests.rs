@@ -78,6 +78,17 @@ fn every_text_stands_in_both_languages() {
 }
 
 #[test]
+fn descriptions_of_settings_are_in_korean_and_keep_to_the_glossary() {
+    for (key, korean) in super::korean_settings() {
+        assert!(has_hangul(korean), "{key}: {korean}");
+        assert!(korean.ends_with(['.', ')']), "{key} ends within a sentence: {korean}");
+        for word in ["목적지", "임대", "다운 ", "하세요", "시오!"] {
+            assert!(!korean.contains(word), "{key} has {word:?}");
+        }
+    }
+}
+
+#[test]
 fn texts_keep_to_the_rules_of_words() {
     for (key, text) in all_texts() {
         let english = text.of(Language::English).to_lowercase();

@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::Result;
 
 /// The routes outside of the API, with the decision for each. The calls of the API declare their rights.
-const DECIDED: [(&str, &str); 60] = [
+const DECIDED: [(&str, &str); 62] = [
     ("/healthz", "open: it only says that the process answers"),
     ("/readyz", "open: monitoring has no token"),
     ("/metrics", "metrics.allow, or metrics:read"),
@@ -24,6 +24,7 @@ const DECIDED: [(&str, &str); 60] = [
     ("/console/hosts", "a session with yard:read"),
     ("/console/hosts/{host}", "a session with yard:read"),
     ("/console/hosts/{host}/{action}", "a session with yard:write, and its CSRF token"),
+    ("/console/host-actions/add", "a session with yard:write, and its CSRF token to post"),
     ("/console/host-actions/{action}", "a session with yard:write, and its CSRF token"),
     ("/console/files", "a session with yard:read"),
     ("/console/files/{name}/{action}", "a session with yard:write, and its CSRF token"),
@@ -38,6 +39,7 @@ const DECIDED: [(&str, &str); 60] = [
     ("/console/shares/{id}", "a session with shares:read"),
     ("/console/share-actions/{action}", "a session with shares:write, and its CSRF token"),
     ("/console/boxes", "a session with boxes:read"),
+    ("/console/pools/new", "a session with boxes:write, and its CSRF token to post"),
     ("/console/boxes/{pool}/{number}/{action}", "a session with boxes:write, and its CSRF token"),
     ("/console/leases/{id}/revoke", "a session with boxes:write, and its CSRF token"),
     ("/console/history", "a session with yard:read"),

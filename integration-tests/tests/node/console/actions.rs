@@ -79,3 +79,63 @@ fn files_are_pinned_and_a_refused_copy_says_why() -> Result<()> {
     assert!(next.body.contains("Nothing was done."), "{}", next.body);
     Ok(())
 }
+
+#[test]
+fn hosts_and_pools_are_added_and_refused_forms_stay() -> Result<()> {
+    let yard = ConsoleYard::start()?;
+    let (visit, viewer) = (yard.visit("ops", "operator")?, yard.visit("eyes", "viewer")?);
+    for (page, ask) in [("hosts", "add"), ("boxes", "new-pool")] {
+        let words = format!("ask={ask}");
+        assert!(yard.page(&visit, &format!("/console/{page}"))?.contains(&words), "{page}");
+        assert!(!yard.page(&viewer, &format!("/console/{page}"))?.contains(&words), "{page}");
+        let asked = yard.page(&viewer, &format!("/console/{page}?{words}"))?;
+        assert!(!asked.contains("data-dialog"), "{page}");
+    }
+    let add = "/console/host-actions/add";
+    let refused = yard.post(&visit, add, &["addresses=10.255.0.1:8888 nowhere", "as=both"])?;
+    assert_eq!(refused.status, 400);
+    assert!(refused.body.contains("value=\"10.255.0.1:8888 nowhere\""), "{}", refused.body);
+    assert!(refused.body.contains("is no host"), "{}", refused.body);
+    let added = ["addresses=10.255.0.1:8888, 10.255.0.2:8888", "as=both", "reason=new rack"];
+    assert_eq!(yard.post(&visit, add, &added)?.status, 303);
+    for host in ["10.255.0.1:8888", "10.255.0.2:8888"] {
+        assert_eq!(yard.api(&format!("/api/v1/hosts/{host}"))?["role"], "both");
+    }
+
+    let create = "/console/pools/new";
+    let refused = yard.post(&visit, create, &["name=gpu", "size=many"])?;
+    assert_eq!(refused.status, 400);
+    assert!(refused.body.contains("value=\"gpu\""), "{}", refused.body);
+    assert_eq!(yard.post(&visit, create, &["name=gpu", "size=3", "ttl_default=5m"])?.status, 303);
+    // The call of the API would change it.
+    let again = yard.post(&visit, create, &["name=gpu", "size=1"])?;
+    assert_eq!(again.status, 409, "{}", again.body);
+    assert!(again.body.contains("is named gpu already"), "{}", again.body);
+    assert_eq!(yard.api("/api/v1/pools/gpu")?["spec"]["size"], 3);
+    let row = wait_for("the row", &[&yard.node], || {
+        let rows = yard.api("/api/v1/audit?operation=console.addHosts&outcome=accepted").ok()?;
+        rows["items"].as_array()?.first().cloned()
+    })?;
+    assert_eq!(row["reason"], "new rack");
+    Ok(())
+}
+
+#[test]
+fn the_audit_shows_reports_of_workers_on_request() -> Result<()> {
+    let yard = ConsoleYard::start()?;
+    let visit = yard.visit("boss", "admin")?;
+    wait_for("a report", &[&yard.node], || {
+        let rows = yard.api("/api/v1/audit?operation=takeReports").ok()?;
+        (!rows["items"].as_array()?.is_empty()).then_some(())
+    })?;
+    let shown = |page: &str| -> Result<bool> {
+        let page = yard.page(&visit, page)?;
+        Ok(page.contains("<td data-l=\"Action\">takeReports</td>"))
+    };
+    assert!(!shown("/console/audit")?);
+    assert!(shown("/console/audit?reports=true")? && shown("/console/audit?action=takeReports")?);
+    let without = yard.api("/api/v1/audit?without=takeReports")?;
+    let rows = without["items"].as_array().map(Vec::as_slice).unwrap_or_default();
+    assert!(!rows.is_empty() && rows.iter().all(|row| row["operation"] != "takeReports"));
+    Ok(())
+}

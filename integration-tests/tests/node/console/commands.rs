@@ -45,6 +45,14 @@ impl ConsoleYard {
         Ok(String::from_utf8(out)?)
     }
 
+    /// Pastes the only line of this word with this part that a page shows.
+    fn paste_part(&self, visit: &Visit, path: &str, word: &str, part: &str) -> Result<String> {
+        let lines = self.lines(visit, path, word)?;
+        let lines: Vec<String> = lines.into_iter().filter(|line| line.contains(part)).collect();
+        ensure!(lines.len() == 1, "{path}: {lines:?}");
+        self.pasted(&lines[0])
+    }
+
     /// Pastes the only line of this word that a page shows.
     fn paste(&self, visit: &Visit, path: &str, word: &str) -> Result<String> {
         let lines = self.lines(visit, path, word)?;
@@ -89,6 +97,7 @@ const BOTH: [&str; 2] = ["reelyard", "curl"];
 fn the_lines_of_lists_and_of_actions_on_storage_work_as_shown() -> Result<()> {
     let yard = ConsoleYard::start()?;
     let visit = yard.visit("boss", "admin")?;
+    let host = yard.ground.destination(0).to_string();
     for word in BOTH {
         let listed = yard.paste(&visit, "/console/files?q=gamma&state=placed", word)?;
         assert!(listed.contains("beta gamma.mpg") && !listed.contains("alpha.mpg"), "{listed}");
@@ -99,12 +108,29 @@ fn the_lines_of_lists_and_of_actions_on_storage_work_as_shown() -> Result<()> {
         yard.paste(&visit, "/console/tasks?state=failed&blamed=source", word)?;
         let why = yard.paste(&visit, "/console/tasks?q=gamma&why=beta%20gamma.mpg", word)?;
         assert!(why.contains("beta gamma.mpg"), "{why}");
-        for line in yard.lines(&visit, "/console/plan", word)? {
-            yard.pasted(&line)?;
+        for page in ["plan", "boxes", "files?state=waiting", "files?state=problem"] {
+            for line in yard.lines(&visit, &format!("/console/{page}"), word)? {
+                yard.pasted(&line)?;
+            }
+        }
+        let history = format!("/console/history?q=gamma&step=copies&host={host}");
+        let history = yard.paste(&visit, &history, word)?;
+        assert!(history.contains("beta gamma.mpg") && !history.contains("alpha.mpg"), "{history}");
+        assert!(!yard.paste(&visit, "/console/history?step=failures", word)?.contains("alpha.mpg"));
+        let audit = "/console/audit?action=createToken&outcome=done&from=2026-01-01T00:00";
+        assert!(yard.paste(&visit, audit, word)?.contains("boss"));
+        yard.paste(&visit, "/console/audit", word)?;
+        for line in yard.lines(&visit, "/console/settings", word)? {
+            let shown = yard.pasted(&line)?;
+            ensure!(!line.contains("config show") || shown.contains("limit_percent"), "{shown}");
         }
     }
-    let host = yard.ground.destination(0).to_string();
     for word in BOTH {
+        let added = "10.255.0.1:8888";
+        let add = format!("/console/hosts?ask=add&addresses={added}&as=source");
+        yard.paste(&visit, &add, word)?;
+        assert_eq!(yard.answer(&format!("/api/v1/hosts/{added}"))?["role"], "source");
+        yard.paste(&visit, &format!("/console/hosts?ask=remove&pick={added}"), word)?;
         for (ask, mode) in [
             ("drain", "draining"),
             ("active", "active"),
@@ -146,17 +172,31 @@ fn the_lines_of_actions_on_links_boxes_and_access_work_as_shown() -> Result<()> 
     let yard = ConsoleYard::start()?;
     let visit = yard.visit("boss", "admin")?;
     for word in BOTH {
-        yard.paste(&visit, "/console/shares?new=true&path=movies/alpha.mpg", word)?;
+        let new = "/console/shares?new=true&path=movies/alpha.mpg&ttl=90m&max_downloads=3";
+        let new = format!("{new}&owner=press&note=for%20Lee");
+        let part = if word == "curl" { "-X POST" } else { "share create" };
+        yard.paste_part(&visit, &new, word, part)?;
+        let listed = yard.paste(&visit, "/console/shares?state=due&q=alpha", word)?;
+        assert!(listed.contains("movies/alpha.mpg"), "{listed}");
+        let none = yard.paste(&visit, "/console/shares?q=nothing", word)?;
+        assert!(!none.contains("movies/alpha.mpg"), "{none}");
         let shares = yard.answer("/api/v1/shares")?;
-        let id = shares["items"][0]["id"].as_str().context("no share")?.to_owned();
+        let share = &shares["items"][0];
+        assert_eq!([&share["owner"], &share["note"]], ["press", "for Lee"], "{share}");
+        assert_eq!(share["max_downloads"], 3, "{share}");
+        let id = share["id"].as_str().context("no share")?.to_owned();
         yard.send("PATCH", &format!("/api/v1/shares/{id}"), &json!({ "ttl": "1h" }))?;
         yard.paste(&visit, &format!("/console/shares?ask=extend&pick={id}"), word)?;
         yard.paste(&visit, &format!("/console/shares?ask=revoke&pick={id}"), word)?;
         assert_eq!(yard.answer("/api/v1/shares")?["items"], json!([]));
 
         if word == "reelyard" {
-            yard.paste(&visit, "/console/boxes", word)?;
+            yard.paste_part(&visit, "/console/boxes", word, "pools put")?;
         }
+        let pool = format!("/console/boxes?ask=new-pool&name={word}&size=2&ttl_default=5m");
+        yard.paste(&visit, &pool, word)?;
+        let pool = &yard.answer(&format!("/api/v1/pools/{word}"))?["spec"];
+        assert_eq!((&pool["size"], &pool["ttl_default"]), (&json!(2), &json!("5m")), "{pool}");
         let lease = json!({ "holder": "job", "ttl": "1h" });
         let lease = yard.send("POST", "/api/v1/pools/judges/leases", &lease)?;
         let id = lease["lease_id"].as_str().context("no lease")?;

@@ -73,6 +73,23 @@ impl ConsoleYard {
         Ok(ConsoleYard { ground, node, _workers: vec![source, destination] })
     }
 
+    /// A node without hosts that reads its settings from the file `node.toml`.
+    pub fn start_by_file() -> Result<Self> {
+        let ground = ProcessYard::new(0, 0)?;
+        ConsoleYard::write_settings(&ground, "")?;
+        let file = ground.path("node.toml");
+        let node = RoleProcess::start_by_file("node", &file, ground.path("node.log"))?;
+        wait_for("the node answers", &[&node], || ground.get("/api/v1/whoami"))?;
+        Ok(ConsoleYard { ground, node, _workers: Vec::new() })
+    }
+
+    /// Writes the file of such a node, with these lines besides its address and its data directory.
+    pub fn write_settings(ground: &ProcessYard, more: &str) -> Result<()> {
+        let data_dir = ground.path("node").display().to_string();
+        let own = format!("listen = \"{}\"\ndata_dir = \"{data_dir}\"\n", ground.node);
+        Ok(std::fs::write(ground.path("node.toml"), format!("{own}{more}"))?)
+    }
+
     /// A yard with two empty destinations, each with a disk of its own. Nothing is planned; people order copies.
     pub fn start_empty(
         files: &[&str],

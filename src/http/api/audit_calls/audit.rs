@@ -26,6 +26,8 @@ pub struct AuditRowQuery {
     pub subject: Option<String>,
     /// Only this operation: the id of the call in this document, or a name such as "node.started".
     pub operation: Option<String>,
+    /// Leave out the accepted acts of this operation, such as "takeReports": the reports of workers. Refused ones stay.
+    pub without: Option<String>,
     /// Only acts at or after this time, in RFC 3339.
     pub since: Option<String>,
     /// Only acts before this time, in RFC 3339.
@@ -69,9 +71,20 @@ pub async fn list(
     state: web::Data<NodeHttpState>,
     query: web::Query<AuditRowQuery>,
 ) -> Result<web::Json<Page<AuditRowInfo>>, Refusal<(refused::Unreadable, refused::Stopped)>> {
-    let AuditRowQuery { actor, subject, operation, since, until, outcome, order, limit, cursor } =
-        query.into_inner();
-    let filter = AuditFilterQuery { actor, subject, operation, since, until, outcome }.filter()?;
+    let AuditRowQuery {
+        actor,
+        subject,
+        operation,
+        without,
+        since,
+        until,
+        outcome,
+        order,
+        limit,
+        cursor,
+    } = query.into_inner();
+    let filter =
+        AuditFilterQuery { actor, subject, operation, without, since, until, outcome }.filter()?;
     let paging = PageQuery { limit, cursor };
     let (limit, from) = (paging.limit()?, paging.position::<u64>()?);
     let order = match order.unwrap_or_default() {

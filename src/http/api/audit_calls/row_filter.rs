@@ -19,6 +19,8 @@ pub struct AuditFilterQuery {
     pub subject: Option<String>,
     /// Only this operation: the id of the call in this document, or a name such as "node.started".
     pub operation: Option<String>,
+    /// Leave out the accepted acts of this operation, such as "takeReports": the reports of workers. Refused ones stay.
+    pub without: Option<String>,
     /// Only acts at or after this time, in RFC 3339.
     pub since: Option<String>,
     /// Only acts before this time, in RFC 3339.
@@ -41,6 +43,7 @@ impl AuditFilterQuery {
             actor: self.actor,
             subject: self.subject,
             operation: self.operation,
+            without: self.without,
             outcome: self.outcome,
         })
     }

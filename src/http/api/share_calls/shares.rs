@@ -31,6 +31,8 @@ pub struct ShareListQuery {
     pub owner: Option<String>,
     /// Only shares of this path and below it: "root/path".
     pub path: Option<String>,
+    /// Only shares with this text in their path or owner.
+    pub contains: Option<String>,
     /// Only shares in this state.
     pub state: Option<ShareState>,
     /// Only shares with a deadline before this time, in RFC 3339.
@@ -60,6 +62,7 @@ impl ShareListQuery {
         Ok(ShareFilter {
             owner: owner.map_err(|bad| wrong("owner", bad.to_string()))?,
             within: within.map_err(|bad| wrong("path", bad.to_string()))?,
+            contains: self.contains.clone(),
             state: self.state,
             due_before: due_before.map(|Rfc3339(at)| at),
         })

@@ -27,11 +27,16 @@ const PLANNER: &str = "planner";
 pub struct HistoryQuery {
     /// Only lines about this file; the name as lists show it.
     file: Option<String>,
+    /// Only lines about files with this text in their names.
+    contains: Option<String>,
     /// Only copies to or from this host, and removals from it.
     host: Option<HostAddr>,
     /// Only copies, or only removals.
     #[param(inline)]
     what: Option<Kind>,
+    /// Only what ended without success.
+    #[serde(default)]
+    failed: bool,
     /// Largest number of items; above 1000 counts as 1000.
     #[param(value_type = Option<u32>, minimum = 1, default = 100)]
     limit: Option<String>,
@@ -85,7 +90,7 @@ pub async fn list(
     state: web::Data<NodeHttpState>,
     query: web::Query<HistoryQuery>,
 ) -> Result<web::Json<Page<HistoryLine>>, Refusal<()>> {
-    let HistoryQuery { file, host, what, limit, cursor } = query.into_inner();
+    let HistoryQuery { file, contains, host, what, failed, limit, cursor } = query.into_inner();
     let paging = PageQuery { limit, cursor };
     let from = paging.position::<HistoryPosition>()?.unwrap_or(HistoryPosition::NEWEST);
     let limit = paging.limit()?;
@@ -100,7 +105,7 @@ pub async fn list(
         }
         None => None,
     };
-    let wanted = HistoryFilter { file, host, what, ..HistoryFilter::default() };
+    let wanted = HistoryFilter { file, host, what, part: contains.unwrap_or_default(), failed };
     Ok(web::Json(history_page(&state, &wanted, from, limit)))
 }
 

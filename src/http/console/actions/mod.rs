@@ -1,6 +1,7 @@
 //! The forms that the pages post. Each does what the call of the API with the same name does, and returns to its page.
 
 pub mod access;
+pub mod additions;
 pub mod audit;
 pub mod boxes;
 pub mod changed_meanwhile;

@@ -26,7 +26,7 @@ use crate::http::audit::AuditDetails;
 use crate::http::computing::computed;
 use crate::http::console::answer;
 use crate::http::console::chosen;
-use crate::http::console::pages::given_out::share_dialogs::create_commands;
+use crate::http::console::pages::given_out::share_dialogs::link_of;
 use crate::http::console::pages::given_out::shares as page;
 use crate::http::console::posted_form::PostedForm;
 use crate::http::console::refusal::ConsoleRefusal;
@@ -54,16 +54,7 @@ pub async fn create(
 ) -> Result<HttpResponse, ConsoleRefusal> {
     let visitor = Visitor::posting(&request, &state, &form, &AccessScope::SharesWrite)?;
     audit.of_form(&visitor.caller.0.subject, None);
-    let typed = |name| form.first(name).unwrap_or_default().to_owned();
-    let link = NewLink {
-        path: typed("path"),
-        ttl: form.first("ttl").or(form.first("preset")).unwrap_or_default().to_owned(),
-        most: typed("max_downloads"),
-        owner: typed("owner"),
-        note: typed("note"),
-        ..NewLink::default()
-    };
-    let link = NewLink { commands: create_commands(&link), ..link };
+    let link = link_of(&|name| form.first(name).map(str::to_owned));
     let created = match wanted(&form) {
         Ok(wanted) => create_share(&state, &visitor.caller, &audit, wanted).await,
         Err(refused) => Err(refused),

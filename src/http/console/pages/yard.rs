@@ -35,7 +35,7 @@ pub async fn show(
     };
     let content = computed(&state, render).await?;
     let title = NavPage::Yard.title().of(visitor.viewer.language);
-    let parts = PageParts::new(NavPage::Yard, title, content);
+    let parts = PageParts::new(NavPage::Yard, title, content).with_verdict();
     Ok(answer::live_page(&request, &state, &visitor, &parts, "yard"))
 }
 

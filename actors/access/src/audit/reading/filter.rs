@@ -25,6 +25,8 @@ pub struct AuditRowFilter {
     pub subject: Option<String>,
     /// The operation, or its part before the dot.
     pub operation: Option<String>,
+    /// An operation whose accepted acts are left out. Refused ones stay.
+    pub without: Option<String>,
     /// Only rows at or after this time.
     pub since: Option<Millis>,
     /// Only rows before this time.
@@ -57,6 +59,10 @@ impl AuditRowFilter {
                 .operation
                 .as_deref()
                 .is_none_or(|wanted| is_operation(&record.operation, wanted))
+            && !self
+                .without
+                .as_deref()
+                .is_some_and(|left_out| record.operation == left_out && record.is_accepted())
             && self.subject.as_deref().is_none_or(|wanted| {
                 record.subject.as_deref().is_some_and(|subject| is_subject(subject, wanted))
             })
@@ -111,6 +117,7 @@ mod tests {
             actor: some("legacy"),
             subject: some("box"),
             operation: some("quarantineBox"),
+            without: some("quarantineBox"),
             since: Some(Millis(5)),
             until: Some(Millis(6)),
             outcome: Some(AuditOutcome::Refused),
@@ -126,5 +133,19 @@ mod tests {
         ] {
             assert!(!other.matches(&row), "{other:?}");
         }
+    }
+
+    #[test]
+    fn accepted_acts_of_an_operation_are_left_out_and_refused_ones_stay() {
+        let filter =
+            AuditRowFilter { without: Some("takeReports".to_owned()), ..AuditRowFilter::default() };
+        let matches = |operation: &str, status| {
+            let record =
+                AuditRecord { status: Some(status), ..AuditRecord::of_node(Millis(5), operation) };
+            filter.matches(&AuditRow { seq: 1, chain: ChainHash::START, record })
+        };
+        assert!(!matches("takeReports", 200));
+        assert!(matches("takeReports", 403));
+        assert!(matches("createShare", 200));
     }
 }

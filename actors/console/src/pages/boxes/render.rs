@@ -5,9 +5,11 @@ use maud::{Markup, html};
 use super::model::{BoxesPageModel, OneBox, PoolPanel};
 use super::panels::{leases, lines_of, pool_grid, quarantine, queue};
 use super::query::BoxesPageQuery;
+use crate::address::encoded;
 use crate::format::{age, count, counted, since, visible_text};
-use crate::parts::act::{CREATE_POOL, command};
+use crate::parts::act::{CREATE_POOL, command, command_menu, list_lines_at};
 use crate::parts::dialog::ask_dialog;
+use crate::parts::icon::{Glyph, icon};
 use crate::parts::mark::{StateMark, Tone, state};
 use crate::parts::panel::page_head;
 use crate::parts::why::{side_panel, split};
@@ -18,9 +20,28 @@ use crate::viewer::Viewer;
 pub fn render(query: &BoxesPageQuery, model: &BoxesPageModel, viewer: &Viewer) -> Markup {
     let language = viewer.language;
     html! {
-        (page_head(frame::BOXES.of(language), &boxes_sentence(viewer, model), html! {}))
+        (page_head(frame::BOXES.of(language), &boxes_sentence(viewer, model), actions(viewer, model)))
         (split(pools_in_full(viewer, model), model.one.as_ref().map(|one| one_box(viewer, query, one))))
         @if let Some(ask) = &model.ask { (ask_dialog(viewer, ask)) }
+    }
+}
+
+/// The lists as commands, and the dialog of a new pool.
+fn actions(viewer: &Viewer, model: &BoxesPageModel) -> Markup {
+    let mut lists = vec![list_lines_at(&["box", "pools"], "/pools", &[], None)];
+    if !model.chosen.is_empty() {
+        let pool = model.chosen.as_str();
+        for (word, of_pool) in [("list", "boxes"), ("leases", "leases")] {
+            let path = format!("/pools/{}/{of_pool}", encoded(pool));
+            lists.push(list_lines_at(&["box", word, pool], &path, &[], None));
+        }
+    }
+    let new = BoxesPageQuery { ask: "new-pool".to_owned(), ..BoxesPageQuery::default() };
+    html! {
+        (command_menu(viewer, &lists))
+        @if viewer.rights.boxes {
+            a.btn.go href=(new.address()) { (icon(Glyph::Plus)) (boxes::NEW_POOL.of(viewer.language)) }
+        }
     }
 }
 

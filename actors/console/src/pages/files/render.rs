@@ -8,7 +8,7 @@ use super::rows::file_rows;
 use crate::address::{QueryWord, ROOT};
 use crate::format::{count, counted};
 use crate::pages::why::{PassedReason, why_file};
-use crate::parts::act::{CommandLines, command_menu, list_lines};
+use crate::parts::act::{CommandLines, command_menu, list_lines_at};
 use crate::parts::dialog::ask_dialog;
 use crate::parts::filter::{FilterBar, FilterChoice, filter_bar, filter_token, host_menu};
 use crate::parts::icon::{Glyph, icon};
@@ -36,38 +36,37 @@ fn list_actions(viewer: &Viewer, query: &FilesPageQuery) -> Markup {
     let pairs = base(query).pairs().print();
     let mark = if pairs.is_empty() { "" } else { "?" };
     html! {
-        @if let Some(lines) = as_command(query) { (command_menu(viewer, &[lines])) }
+        (command_menu(viewer, &as_commands(query)))
         a.btn href={ (ROOT) "/files/export" (mark) (pairs) } { (icon(Glyph::Download)) (access::EXPORT_CSV.of(language)) }
     }
 }
 
-/// The commands that list the same files. None if the filter of the page has a part that they lack.
-fn as_command(query: &FilesPageQuery) -> Option<CommandLines> {
-    if !query.reason.is_empty() {
-        return None;
+/// The states of the API that "Problem" stands for.
+pub const PROBLEM_STATES: [&str; 7] =
+    ["no_master", "ungraded", "master_absent", "listed", "too_big", "name_not_carried", "no_room"];
+
+/// The commands that list the same files: one for each state of the API that the filter stands for. None if the
+/// filter of the page has a part that they lack.
+fn as_commands(query: &FilesPageQuery) -> Vec<CommandLines> {
+    let states: &[&str] = match query.state {
+        _ if !query.reason.is_empty() => &[],
+        None | Some(FileStateFilter::Hot) => &[""],
+        Some(FileStateFilter::OutOfReach) => &[],
+        Some(FileStateFilter::Waiting) => &["waiting", "backing_off"],
+        Some(FileStateFilter::Problem) => &PROBLEM_STATES,
+        Some(state) => &[state.word()],
+    };
+    let (part, host) = (query.q.trim(), query.host.as_str());
+    let flag = (query.state == Some(FileStateFilter::Hot)).then_some("hot");
+    let mut all = Vec::new();
+    for state in states {
+        let named = [("contains", part), ("state", *state), ("host", host)];
+        let given = named.iter().filter(|(_, value)| !value.is_empty());
+        let filters: Vec<(&str, String)> =
+            given.map(|(name, value)| (*name, (*value).to_owned())).collect();
+        all.push(list_lines_at(&["files"], "/files", &filters, flag));
     }
-    let mut filters = Vec::new();
-    let part = query.q.trim();
-    if !part.is_empty() {
-        filters.push(("contains", part.to_owned()));
-    }
-    match query.state {
-        None => {}
-        Some(FileStateFilter::OutOfReach | FileStateFilter::Problem) => return None,
-        Some(FileStateFilter::Hot) => filters.push(("hot", "true".to_owned())),
-        Some(state) => filters.push(("state", state.word().to_owned())),
-    }
-    if !query.host.is_empty() {
-        filters.push(("host", query.host.clone()));
-    }
-    let mut lines = list_lines("files", &filters);
-    // The option of the command has no value.
-    lines
-        .reelyard
-        .iter_mut()
-        .filter(|word| *word == "--hot=true")
-        .for_each(|word| word.truncate(5));
-    Some(lines)
+    all
 }
 
 /// The sentence at the top: how many there are, and in which states.
@@ -169,22 +168,23 @@ mod tests {
         let of = |state, host: &str| {
             let query =
                 FilesPageQuery { state, host: host.to_owned(), ..FilesPageQuery::default() };
-            let lines = as_command(&query)?;
-            Some((lines.reelyard.join(" "), lines.curl?.path))
+            let lines = as_commands(&query).into_iter();
+            let pair = |lines: CommandLines| (lines.reelyard.join(" "), lines.curl.unwrap().path);
+            lines.map(pair).collect::<Vec<_>>()
         };
-        let pair = |words: &str, path: &str| Some((words.to_owned(), path.to_owned()));
-        assert_eq!(of(None, ""), pair("files", "/files"));
-        assert_eq!(of(Some(FileStateFilter::Hot), ""), pair("files --hot", "/files?hot=true"));
-        assert_eq!(
-            of(Some(FileStateFilter::Waiting), "10.4.2.31:8888"),
-            pair(
-                "files --state=waiting --host=10.4.2.31:8888",
-                "/files?state=waiting&host=10.4.2.31:8888"
-            )
-        );
-        assert_eq!(of(Some(FileStateFilter::OutOfReach), ""), None);
+        let pair = |words: &str, path: &str| (words.to_owned(), path.to_owned());
+        assert_eq!(of(None, ""), [pair("files", "/files")]);
+        assert_eq!(of(Some(FileStateFilter::Hot), ""), [pair("files --hot", "/files?hot=true")]);
+        let host = "10.4.2.31:8888";
+        let waiting = ["waiting", "backing_off"].map(|state| {
+            let words = format!("files --state={state} --host={host}");
+            (words, format!("/files?state={state}&host={host}"))
+        });
+        assert_eq!(of(Some(FileStateFilter::Waiting), host), waiting);
+        assert_eq!(of(Some(FileStateFilter::Problem), "").len(), PROBLEM_STATES.len());
+        assert_eq!(of(Some(FileStateFilter::OutOfReach), ""), []);
         let named = FilesPageQuery { q: " -a b ".into(), ..FilesPageQuery::default() };
-        let named = as_command(&named).unwrap();
+        let named = as_commands(&named).remove(0);
         assert_eq!(named.reelyard, ["files", "--contains=-a b"]);
         assert_eq!(named.curl.unwrap().path, "/files?contains=-a%20b");
     }

@@ -11,7 +11,7 @@ use crate::pages::why::HostObstacle;
 use crate::parts::act::{command_menu, list_lines};
 use crate::parts::dialog::ask_dialog;
 use crate::parts::filter::{FilterBar, FilterChoice, FilterMenu, filter_bar};
-use crate::parts::icon::shape;
+use crate::parts::icon::{Glyph, icon, shape};
 use crate::parts::panel::page_head;
 use crate::parts::why::{side_panel, split};
 use crate::text::{Text, common, frame, hosts, states, why, yard};
@@ -21,21 +21,26 @@ use crate::viewer::Viewer;
 pub fn render(query: &HostsPageQuery, model: &HostsPageModel, viewer: &Viewer) -> Markup {
     let panel = model.why.as_ref().map(|(line, reasons)| why_host(viewer, query, line, reasons));
     html! {
-        (page_head(frame::HOSTS.of(viewer.language), &hosts_sentence(viewer, model), as_command(viewer, query)))
+        (page_head(frame::HOSTS.of(viewer.language), &hosts_sentence(viewer, model), actions(viewer, query)))
         (filter_bar(viewer, &filters(viewer, query, model)))
         (split(host_rows(viewer, query, model), panel))
         @if let Some(ask) = &model.ask { (ask_dialog(viewer, ask)) }
     }
 }
 
-/// The list as a command. It is absent with a part of an address, which the command cannot have.
-fn as_command(viewer: &Viewer, query: &HostsPageQuery) -> Markup {
+/// The list as a command, and the dialog of new hosts. The command is absent with a part of an address, which it cannot
+/// have.
+fn actions(viewer: &Viewer, query: &HostsPageQuery) -> Markup {
     let role = query.role.map(|role| ("role", role.word().to_owned()));
     let health = query.health.map(|health| ("health", health.word().to_owned()));
     let mode = query.mode.map(|mode| ("mode", mode.word().to_owned()));
     let filters: Vec<(&str, String)> = [role, health, mode].into_iter().flatten().collect();
     html! {
         @if query.q.trim().is_empty() { (command_menu(viewer, &[list_lines("hosts", &filters)])) }
+        @if viewer.rights.storage {
+            @let add = HostsPageQuery { ask: "add".to_owned(), ..HostsPageQuery::default() };
+            a.btn.go href=(add.address()) { (icon(Glyph::Plus)) (hosts::ADD_HOSTS.of(viewer.language)) }
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use super::model::{FoundPath, NewLink};
 use super::query::SharesPageQuery;
 use crate::address::ROOT;
 use crate::format::{bytes, day_and_time, visible_text};
-use crate::parts::act::{command, command_lines};
+use crate::parts::act::{command, command_lines, followed_lines};
 use crate::parts::mark::Tone;
 use crate::parts::notice::notice;
 use crate::parts::why::side_panel;
@@ -27,7 +27,9 @@ const DEFAULT_PRESET: &str = "7d";
 /// The panel. It works as a plain form.
 pub fn new_link(viewer: &Viewer, query: &SharesPageQuery, link: &NewLink) -> Markup {
     let language = viewer.language;
-    let close = SharesPageQuery { new: false, path: String::new(), ..query.clone() }.address();
+    let close =
+        SharesPageQuery { new: false, path: String::new(), ttl: String::new(), ..query.clone() }
+            .address();
     let body = match &link.made {
         Some(address) => made(viewer, link, address),
         None => fields(viewer, link, &close),
@@ -46,9 +48,10 @@ fn field(viewer: &Viewer, label: Text, name: &str, value: &str) -> Markup {
 
 fn fields(viewer: &Viewer, link: &NewLink, close: &str) -> Markup {
     let language = viewer.language;
-    let look = format!("{}?new=true&path=", SharesPageQuery::path());
+    let follow = format!("{}?new=true&", SharesPageQuery::path());
+    let look = format!("{follow}path=");
     html! {
-        form method="post" action={ (ROOT) "/shares/new" } {
+        form method="post" action={ (ROOT) "/shares/new" } data-follow=(follow) {
             section.form {
                 input type="hidden" name="csrf_token" value=(viewer.csrf);
                 input type="hidden" name="back" value=(close);
@@ -75,7 +78,7 @@ fn fields(viewer: &Viewer, link: &NewLink, close: &str) -> Markup {
                     button.btn.go type="submit" { (shares::CREATE.of(language)) }
                     a.btn href=(close) { (common::CANCEL.of(language)) }
                 }
-                (command_lines(viewer, &link.commands))
+                (followed_lines(viewer, &link.commands))
             }
         }
     }

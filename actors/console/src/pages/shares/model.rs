@@ -104,6 +104,8 @@ pub struct NewLink {
     pub owner: String,
     /// Remark that the page of the link shows; empty for none.
     pub note: String,
+    /// A password was typed. It is not kept.
+    pub has_password: bool,
     /// The file or directory at the path.
     pub found: FoundPath,
     /// Why the link was refused; empty for none.

@@ -39,6 +39,8 @@ page_query! {
         new: bool,
         /// Path of the new link.
         path: String,
+        /// Lifetime of the new link, or of an extension.
+        ttl: String,
     }
 }
 
@@ -59,6 +61,7 @@ mod tests {
             ask: "revoke".into(),
             new: true,
             path: "a b/c.mpg".into(),
+            ttl: "7d".into(),
         };
         let address = query.address();
         assert_eq!(SharesPageQuery::parse(address.split_once('?').unwrap().1), query);

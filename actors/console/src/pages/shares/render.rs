@@ -8,6 +8,7 @@ use super::query::{ShareStateFilter, SharesPageQuery};
 use super::rows::share_rows;
 use crate::address::SortBy;
 use crate::format::{age, count, counted, day_and_time};
+use crate::parts::act::{CommandLines, command_menu, list_lines_at};
 use crate::parts::dialog::ask_dialog;
 use crate::parts::filter::{FilterBar, FilterChoice, ROWS, filter_bar};
 use crate::parts::icon::{Glyph, icon};
@@ -17,11 +18,15 @@ use crate::parts::why::split;
 use crate::text::{Text, common, frame, shares};
 use crate::viewer::Viewer;
 
+/// A day in milliseconds.
+const DAY_MILLIS: i64 = 86_400_000;
+
 /// The content of the page.
 pub fn render(query: &SharesPageQuery, model: &SharesPageModel, viewer: &Viewer) -> Markup {
     let language = viewer.language;
     let new = SharesPageQuery { new: true, ..query.clone() }.address();
     let actions = html! {
+        (command_menu(viewer, as_command(viewer, query).as_slice()))
         @if viewer.rights.shares { a.btn.go href=(new) { (icon(Glyph::Plus)) (shares::NEW.of(language)) } }
     };
     let rows = html! {
@@ -34,6 +39,23 @@ pub fn render(query: &SharesPageQuery, model: &SharesPageModel, viewer: &Viewer)
         (split(rows, model.new.as_ref().map(|link| new_link(viewer, query, link))))
         @if let Some(ask) = &model.ask { (ask_dialog(viewer, ask)) }
     }
+}
+
+/// The list as a command. It is absent for ended links and for a column of the time line, which the command cannot have.
+fn as_command(viewer: &Viewer, query: &SharesPageQuery) -> Option<CommandLines> {
+    if query.due.is_some() || query.state == Some(ShareStateFilter::Ended) {
+        return None;
+    }
+    let mut filters = vec![("state", "live".to_owned())];
+    if query.state == Some(ShareStateFilter::Due) {
+        let day = jiff::Timestamp::from_millisecond(viewer.now.0 + DAY_MILLIS).ok()?;
+        filters.push(("due_before", day.to_string()));
+    }
+    let part = query.q.trim();
+    if !part.is_empty() {
+        filters.push(("contains", part.to_owned()));
+    }
+    Some(list_lines_at(&["share", "list"], "/shares", &filters, None))
 }
 
 /// The sentence at the top of the page.
@@ -95,6 +117,8 @@ fn filters(viewer: &Viewer, query: &SharesPageQuery, model: &SharesPageModel) ->
         all: false,
         ask: String::new(),
         new: false,
+        path: String::new(),
+        ttl: String::new(),
         ..query.clone()
     };
     let choices: [(Option<ShareStateFilter>, Text, u64); 3] = [

@@ -9,6 +9,7 @@ texts! {
     POOL_REMARK = "{boxes} on {host} · term {ttl}", "{host}, {boxes} · 점유 기간 {ttl}";
     POOL_REMARK_PLAIN = "{boxes} · term {ttl}", "{boxes} · 점유 기간 {ttl}";
     RESIZE = "Resize…", "크기 변경…";
+    NEW_POOL = "New pool…", "새 풀…";
     QUEUE_OF = "Queue of {pool}", "{pool} 대기열";
     QUEUE_REMARK = "{n} of at most {most}", "최대 {most} 중 {n}";
     PLACE = "Place", "순번";

@@ -14,6 +14,7 @@ texts! {
     FIELD = "Part of the address", "주소의 일부";
     HEALTH = "Health", "상태";
     ROLE = "Role", "역할";
+    ADD_HOSTS = "Add hosts…", "호스트 추가…";
     ROLE_BOTH = "both", "모두";
     MODE = "Mode", "운영 상태";
     STATUS = "{n}, troubled ones first", "{n}, 문제 있는 것부터";

@@ -154,6 +154,7 @@ pub fn ask(viewer: &Viewer) -> PageParts {
         action: "/console/hosts/drain".into(),
         values: names.map(|name| ("pick".to_owned(), name.to_owned())).to_vec(),
         fields: Vec::new(),
+        follow: None,
         reason_label: Some("Reason (kept in the audit)".into()),
         back: "/console/hosts".into(),
         commands: CommandLines {

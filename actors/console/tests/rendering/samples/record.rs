@@ -10,6 +10,7 @@ use reelyard_console::pages::settings::{
     SettingsPageQuery, ValueOrigin,
 };
 use reelyard_console::pages::yard::{RecentLine, RecentStep};
+use reelyard_console::parts::act::list_lines_at;
 use reelyard_console::parts::table::RowPage;
 use reelyard_console::text::Language;
 use reelyard_console::{Moment, Viewer, ViewerRole};
@@ -67,6 +68,7 @@ pub fn changes(viewer: &Viewer) -> PageParts {
         page: RowPage { first: 1, shown: 6, total: Some(412), previous: None, next: None },
         whole_up_to: Some(ago(3600)),
         broken: None,
+        commands: list_lines_at(&["audit", "list"], "/audit", &[], None),
     };
     let title = NavPage::Audit.title().of(viewer.language);
     PageParts::new(NavPage::Audit, title, audit::render(&AuditPageQuery::default(), &model, viewer))
@@ -93,6 +95,7 @@ pub fn values(viewer: &Viewer) -> PageParts {
             },
         ],
         total: 148,
+        file: Some("/etc/reelyard/node.toml".into()),
         unusable: None,
         changed: 31,
         differences: vec![
@@ -100,13 +103,18 @@ pub fn values(viewer: &Viewer) -> PageParts {
                 setting: "storage.limit_percent".into(),
                 before: "90".into(),
                 after: "88".into(),
+                meaning: "How full a destination may become.".into(),
+                consequence: "Destinations above 88 %: 1. Their worst copies are removed.".into(),
                 needs_restart: false,
+                is_for_all_nodes: true,
             },
             SettingDifference {
                 setting: "api.listen".into(),
                 before: "0.0.0.0:8080".into(),
                 after: "0.0.0.0:8090".into(),
+                meaning: "Address of the API.".into(),
                 needs_restart: true,
+                ..SettingDifference::default()
             },
         ],
         inputs: vec![

@@ -85,6 +85,8 @@ pub struct ShareFilter {
     pub owner: Option<ShareOwner>,
     /// Shares of this path or below it.
     pub within: Option<(RootName, SharePath)>,
+    /// Text within the path, with its root, or within the owner.
+    pub contains: Option<String>,
     /// Only shares in this state.
     pub state: Option<ShareState>,
     /// Shares that are due before this instant.
@@ -103,6 +105,10 @@ impl ShareFilter {
                 .within
                 .as_ref()
                 .is_none_or(|(root, path)| share.root() == root && share.path().is_within(path))
+            && self.contains.as_ref().is_none_or(|part| {
+                share.owner().is_some_and(|owner| owner.as_str().contains(part.as_str()))
+                    || format!("{}/{}", share.root(), share.path()).contains(part.as_str())
+            })
     }
 }
 

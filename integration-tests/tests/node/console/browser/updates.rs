@@ -5,6 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use anyhow::Result;
+use reelyard_integration_tests::probes::browser::Browser;
+use reelyard_integration_tests::probes::waiting::eventually_some;
 use reelyard_protocol::http_client::without_tls;
 
 use super::super::console_yard::ConsoleYard;
@@ -63,7 +65,6 @@ async fn fifty_changes_a_second_leave_focus_scroll_picks_menus_and_typed_text() 
         until(&browser, "(window.before = window.seen, true)").await;
         until(&browser, "window.seen > window.before").await;
     }
-    changing.abort();
     let kept = "(() => {
         const field = document.querySelector('#filters input[name=q]');
         return {
@@ -81,5 +82,47 @@ async fn fifty_changes_a_second_leave_focus_scroll_picks_menus_and_typed_text() 
         kept.as_object().into_iter().flatten().filter(|(_, kept)| **kept != true).collect();
     assert!(lost.is_empty() && kept.is_object(), "lost: {lost:?} of {kept}");
     assert_eq!(browser.evaluate("window.scrollY").await?, scrolled);
+    a_hidden_tab_pauses(&browser, &changes).await?;
+    changing.abort();
+    Ok(())
+}
+
+/// A hidden tab reads no updates while the yard changes on and on. When it is shown again, it gets what it missed.
+async fn a_hidden_tab_pauses(browser: &Browser, changes: &AtomicU64) -> Result<()> {
+    let hide = "(() => {
+        window.asked = [];
+        const plain = window.fetch;
+        window.fetch = (address, options) => {
+            if (String(address).includes('/console/live/')) window.asked.push(options.headers['Last-Event-ID']);
+            return plain(address, options);
+        };
+        window.isHidden = true;
+        Object.defineProperty(document, 'hidden', { get: () => window.isHidden });
+        window.show = (isShown) => {
+            window.isHidden = !isShown;
+            document.dispatchEvent(new Event('visibilitychange'));
+        };
+        window.messages = 0;
+        document.addEventListener('htmx:sse:after:message', () => { window.messages += 1; });
+        window.show(false);
+        return true;
+    })()";
+    assert_eq!(browser.evaluate(hide).await?, true);
+    let further = |count: u64| {
+        let wanted = changes.load(Ordering::Relaxed) + count;
+        eventually_some("the yard changes while the tab is hidden", move || async move {
+            (changes.load(Ordering::Relaxed) > wanted).then_some(())
+        })
+    };
+    // A message that had arrived before is still shown.
+    further(10).await;
+    let read = browser.evaluate("window.messages").await?;
+    further(CHANGES / 2).await;
+    assert_eq!(browser.evaluate("window.messages").await?, read, "a hidden tab reads updates");
+    assert_eq!(browser.evaluate("window.asked.length").await?, 0, "a hidden tab connects again");
+    browser.evaluate("window.show(true)").await?;
+    until(browser, &format!("window.messages > {read} && window.asked.length === 1")).await;
+    until(browser, "/^[0-9a-f]{24,}$/.test(window.asked[0])").await;
+    until(browser, "!document.documentElement.classList.contains('is-stale')").await;
     Ok(())
 }

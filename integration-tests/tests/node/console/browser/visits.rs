@@ -165,6 +165,21 @@ async fn a_link(yard: &ConsoleYard, browser: &Browser) -> Result<()> {
     until_shown(browser, "#why .preview", "3 downloads at most").await;
     browser.click("#why .seg label:nth-child(2)").await?;
     until_shown(browser, "#why .preview", "ends in 1 day").await;
+    // The shown command follows all fields. A password does not leave its field.
+    until_shown(browser, "#commands", "--ttl 1d --max-downloads=3").await;
+    let password = "(text) => {
+        const field = document.querySelector('#why input[name=password]');
+        field.value = text;
+        field.dispatchEvent(new Event('input', { bubbles: true }));
+        return true;
+    }";
+    browser.evaluate(&format!("({password})('open sesame')")).await?;
+    until_shown(browser, "#commands", "--ttl 1d --password --max-downloads=3").await;
+    let asked = "performance.getEntriesByType('resource').map((one) => one.name).join(' ')";
+    let asked = browser.evaluate(asked).await?.to_string();
+    ensure!(asked.contains("password=true") && !asked.contains("sesame"), "{asked}");
+    browser.evaluate(&format!("({password})('')")).await?;
+    until(browser, "!document.querySelector('#commands').textContent.includes('--password')").await;
     browser.click("#why button.go").await?;
     until_shown(browser, "#why .preview", "movies/alpha.mpg").await;
     let link = browser.text("#why .cmd code").await?.context("no link")?;

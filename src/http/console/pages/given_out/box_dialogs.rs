@@ -5,8 +5,65 @@ use reelyard_console::Viewer;
 use reelyard_console::address::{ROOT, encoded};
 use reelyard_console::pages::boxes::BoxesPageQuery;
 use reelyard_console::parts::act::{CommandLines, CurlCall};
-use reelyard_console::parts::dialog::AskDialog;
-use reelyard_console::text::outcomes;
+use reelyard_console::parts::dialog::{AskDialog, AskField};
+use reelyard_console::text::{Text, access, outcomes};
+use serde_json::json;
+
+/// The word of the dialog of a new pool in addresses.
+pub const NEW_POOL: &str = "new-pool";
+
+/// The dialog of a new pool with what was typed, by the names of its fields.
+pub fn new_pool(viewer: &Viewer, typed: &dyn Fn(&str) -> String) -> AskDialog {
+    let language = viewer.language;
+    let field = |label: Text, name: &str, is_needed: bool| AskField {
+        label: label.of(language).to_owned(),
+        name: name.to_owned(),
+        value: typed(name),
+        is_needed,
+        ..AskField::default()
+    };
+    AskDialog {
+        question: outcomes::ASK_NEW_POOL.of(language).to_owned(),
+        consequence: outcomes::ASK_NEW_POOL_TEXT.of(language).to_owned(),
+        things: 1,
+        verb: outcomes::VERB_NEW_POOL.of(language).to_owned(),
+        action: format!("{ROOT}/pools/new"),
+        commands: pool_lines(typed),
+        follow: Some(format!("{}?ask={NEW_POOL}&", BoxesPageQuery::path())),
+        fields: vec![
+            field(access::NAME, "name", true),
+            field(outcomes::FIELD_SIZE, "size", true),
+            field(outcomes::FIELD_POOL_HOST, "host", false),
+            field(outcomes::FIELD_POOL_TTL, "ttl_default", false),
+        ],
+        reason_label: Some(outcomes::REASON.of(language).to_owned()),
+        back: BoxesPageQuery::path().to_owned(),
+        ..AskDialog::default()
+    }
+}
+
+/// The lines that create the pool of the form.
+fn pool_lines(typed: &dyn Fn(&str) -> String) -> CommandLines {
+    let or = |name: &str, example: &str| match typed(name).trim() {
+        "" => example.to_owned(),
+        given => given.to_owned(),
+    };
+    let (name, size) = (or("name", "judges"), or("size", "8"));
+    let mut words = ["box", "pools", "put", &name, "--size", &size].map(str::to_owned).to_vec();
+    let mut body = json!({ "size": size });
+    if let Ok(size) = size.parse::<u32>() {
+        body["size"] = json!(size);
+    }
+    for (field, option) in [("host", "host"), ("ttl_default", "ttl-default")] {
+        let value = or(field, "");
+        if !value.is_empty() {
+            words.push(format!("--{option}={value}"));
+            body[field] = json!(value);
+        }
+    }
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    CommandLines::new(&words, ("PUT", &format!("/pools/{}", encoded(&name)), &body.to_string()))
+}
 
 /// The dialog that the state of the page asks for. None for an unknown action or thing.
 pub fn of_query(
@@ -73,4 +130,25 @@ fn quarantine(query: &BoxesPageQuery, viewer: &Viewer) -> Option<AskDialog> {
         },
         ..AskDialog::default()
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_lines_of_a_new_pool_follow_its_fields() {
+        let fields = [("name", "gpu"), ("size", " 4"), ("host", "10.0.0.9:8888")];
+        let typed = |name: &str| {
+            let found = fields.iter().find(|(field, _)| *field == name);
+            found.map_or_else(String::new, |(_, value)| (*value).to_owned())
+        };
+        let lines = pool_lines(&typed);
+        assert_eq!(lines.reelyard.join(" "), "box pools put gpu --size 4 --host=10.0.0.9:8888");
+        let call = lines.curl.unwrap();
+        assert_eq!(call.path, "/pools/gpu");
+        assert_eq!(call.body, "{\"host\":\"10.0.0.9:8888\",\"size\":4}");
+        let empty = pool_lines(&|_| String::new());
+        assert_eq!(empty.reelyard.join(" "), "box pools put judges --size 8");
+    }
 }

@@ -14,6 +14,7 @@ use reelyard_console::pages::boxes::{
     self, BoxesPageModel, BoxesPageQuery, LeaseLine, OneBox, PoolPanel, QuarantineLine, QueueLine,
 };
 use reelyard_console::parts::boxes::{BoxCondition, GridBox};
+use reelyard_console::parts::dialog::AskDialog;
 use reelyard_console::parts::panel::page_sentence;
 use reelyard_console::{Moment, Viewer};
 use reelyard_protocol::boxes::{BoxNumber, PoolName};
@@ -23,6 +24,7 @@ use crate::http::api::box_calls::pools::views;
 use crate::http::computing::computed;
 use crate::http::console::answer;
 use crate::http::console::live_part::LivePart;
+use crate::http::console::posted_form::typed_in;
 use crate::http::console::refusal::ConsoleRefusal;
 use crate::http::console::visitor::Visitor;
 use crate::http::node_state::NodeHttpState;
@@ -56,11 +58,30 @@ pub async fn show(
 ) -> Result<HttpResponse, ConsoleRefusal> {
     let visitor = Visitor::of(&request, &state, &AccessScope::BoxesRead)?;
     let query = BoxesPageQuery::parse(request.query_string());
-    let model = model(&state, &query, &visitor.viewer).await?;
-    let content = boxes::render(&query, &model, &visitor.viewer);
-    let title = NavPage::Boxes.title().of(visitor.viewer.language);
-    let parts = PageParts::new(NavPage::Boxes, title, content);
+    let mut model = model(&state, &query, &visitor.viewer).await?;
+    if query.ask == box_dialogs::NEW_POOL && visitor.viewer.rights.boxes {
+        model.ask = Some(box_dialogs::new_pool(&visitor.viewer, &typed_in(&request)));
+    }
+    let parts = parts(&query, &model, &visitor.viewer);
     Ok(answer::live_page(&request, &state, &visitor, &parts, "boxes"))
+}
+
+/// Answers a form with the page and with this dialog.
+pub async fn show_dialog(
+    request: &HttpRequest,
+    state: &web::Data<NodeHttpState>,
+    visitor: &Visitor,
+    ask: AskDialog,
+) -> Result<HttpResponse, ConsoleRefusal> {
+    let query = BoxesPageQuery::default();
+    let model = model(state, &query, &visitor.viewer).await?;
+    let parts = parts(&query, &BoxesPageModel { ask: Some(ask), ..model }, &visitor.viewer);
+    Ok(answer::page_at(BoxesPageQuery::path(), request, state, visitor, &parts))
+}
+
+fn parts(query: &BoxesPageQuery, model: &BoxesPageModel, viewer: &Viewer) -> PageParts {
+    let title = NavPage::Boxes.title().of(viewer.language);
+    PageParts::new(NavPage::Boxes, title, boxes::render(query, model, viewer))
 }
 
 /// The parts of the page that follow changes.

@@ -1,6 +1,5 @@
 //! The dialogs before an action on links, and the command lines of a new link.
 
-use reelyard_api::WantedShare;
 use reelyard_console::Viewer;
 use reelyard_console::address::ROOT;
 use reelyard_console::format::counted;
@@ -12,10 +11,19 @@ use serde_json::json;
 
 use crate::http::console::chosen::{self, ChosenRows, MOST_IN_COMMAND};
 
-/// The dialog of an action on these links, by its word in an address. None for an unknown word, and without
+/// The lifetime that an extension begins with.
+const EXTENDED_BY: &str = "7d";
+
+/// The dialog of the action of the page on these links. None for an unknown word, and without
 /// links that work. `back` is the page without the dialog.
-pub fn of_word(word: &str, lines: &[ShareLine], back: &str, viewer: &Viewer) -> Option<AskDialog> {
-    let language = viewer.language;
+pub fn of_word(
+    query: &SharesPageQuery,
+    lines: &[ShareLine],
+    back: &str,
+    viewer: &Viewer,
+) -> Option<AskDialog> {
+    let (language, word) = (viewer.language, query.ask.as_str());
+    let ttl = if query.ttl.is_empty() { EXTENDED_BY } else { query.ttl.as_str() };
     let is_working = |line: &&ShareLine| line.condition == ShareCondition::Works;
     let working: Vec<&ShareLine> = lines.iter().filter(is_working).collect();
     let (n, ended) = (working.len() as u64, lines.len() - working.len());
@@ -36,7 +44,7 @@ pub fn of_word(word: &str, lines: &[ShareLine], back: &str, viewer: &Viewer) -> 
         values: working.iter().map(|line| ("pick".to_owned(), line.id.clone())).collect(),
         reason_label: Some(outcomes::REASON.of(language).to_owned()),
         back: back.to_owned(),
-        commands: commands(word, &working),
+        commands: commands(word, ttl, &working),
         ..AskDialog::default()
     };
     match word {
@@ -53,10 +61,14 @@ pub fn of_word(word: &str, lines: &[ShareLine], back: &str, viewer: &Viewer) -> 
             fields: vec![AskField {
                 label: outcomes::EXTEND_BY.of(language).to_owned(),
                 name: "ttl".to_owned(),
-                value: "7d".to_owned(),
+                value: ttl.to_owned(),
                 is_needed: true,
                 ..AskField::default()
             }],
+            follow: Some(format!(
+                "{}&",
+                SharesPageQuery { ttl: String::new(), ..query.clone() }.address()
+            )),
             verb: outcomes::VERB_EXTEND.fill(language, &[("links", &links)]),
             ..dialog
         }),
@@ -71,7 +83,7 @@ pub fn of_matching(
     back: &str,
     viewer: &Viewer,
 ) -> Option<AskDialog> {
-    let dialog = of_word(&query.ask, &chosen.rows, back, viewer)?;
+    let dialog = of_word(query, &chosen.rows, back, viewer)?;
     let mut left_out = Vec::new();
     if chosen.unsuited > 0 {
         let links = counted(viewer.language, common::LINKS, chosen.unsuited);
@@ -84,18 +96,18 @@ pub fn of_matching(
 }
 
 /// The same as lines of commands. An extension is one call for each link; the lines have the first.
-fn commands(word: &str, lines: &[&ShareLine]) -> CommandLines {
+fn commands(word: &str, ttl: &str, lines: &[&ShareLine]) -> CommandLines {
     let ids = lines.iter().take(MOST_IN_COMMAND);
     let ids: Vec<String> = ids.map(|line| line.id.clone()).collect();
     let Some(first) = ids.first() else { return CommandLines::default() };
     if word == "extend" {
-        let words = ["share", "extend", first, "--ttl", "7d"].map(str::to_owned);
+        let words = ["share", "extend", first, "--ttl", ttl].map(str::to_owned);
         return CommandLines {
             reelyard: words.to_vec(),
             curl: Some(CurlCall {
                 method: "PATCH".to_owned(),
                 path: format!("/shares/{first}"),
-                body: json!({ "ttl": "7d", "if": "greater" }).to_string(),
+                body: json!({ "ttl": ttl, "if": "greater" }).to_string(),
             }),
         };
     }
@@ -110,17 +122,86 @@ fn commands(word: &str, lines: &[&ShareLine]) -> CommandLines {
     }
 }
 
-/// The command lines that create the link of this form. The password is left out.
-pub fn create_commands(link: &NewLink) -> CommandLines {
+/// The values of the form of a new link, from its fields: those of an address, or of the form that was sent.
+pub fn link_of(typed: &dyn Fn(&str) -> Option<String>) -> NewLink {
+    let given = |name: &str| typed(name).unwrap_or_default();
+    let link = NewLink {
+        path: given("path"),
+        // The field replaces the choice above it.
+        ttl: typed("ttl").or_else(|| typed("preset")).unwrap_or_default(),
+        most: given("max_downloads"),
+        owner: given("owner"),
+        note: given("note"),
+        has_password: typed("password").is_some(),
+        ..NewLink::default()
+    };
+    NewLink { commands: create_commands(&link), ..link }
+}
+
+/// The command lines that create the link of this form. The command asks for the password; `curl` has a word in its
+/// place.
+fn create_commands(link: &NewLink) -> CommandLines {
     let path = if link.path.is_empty() { "movies/new/a.mpg" } else { &link.path };
-    let ttl = if link.ttl.is_empty() { "7d" } else { &link.ttl };
-    let words = ["share", "create", path, "--ttl", ttl].map(str::to_owned);
-    let wanted =
-        WantedShare { path: path.to_owned(), ttl: ttl.parse().ok(), ..WantedShare::default() };
-    // Plain data always serializes.
-    let body = serde_json::to_string(&wanted).unwrap_or_default();
-    CommandLines {
-        reelyard: words.to_vec(),
-        curl: Some(CurlCall { method: "POST".to_owned(), path: "/shares".to_owned(), body }),
+    let ttl = if link.ttl.is_empty() { "7d" } else { link.ttl.trim() };
+    let mut words = ["share", "create", path, "--ttl", ttl].map(str::to_owned).to_vec();
+    let mut body = json!({ "path": path, "ttl": ttl });
+    if link.has_password {
+        words.push("--password".to_owned());
+        body["password"] = json!("PASSWORD");
+    }
+    let most = link.most.trim();
+    if !most.is_empty() {
+        words.push(format!("--max-downloads={most}"));
+        body["max_downloads"] =
+            most.parse::<u32>().map_or_else(|_| json!(most), |most| json!(most));
+    }
+    for (name, value) in [("owner", &link.owner), ("note", &link.note)] {
+        if !value.is_empty() {
+            words.push(format!("--{name}={value}"));
+            body[name] = json!(value);
+        }
+    }
+    let (method, path) = ("POST".to_owned(), "/shares".to_owned());
+    CommandLines { reelyard: words, curl: Some(CurlCall { method, path, body: body.to_string() }) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(fields: &[(&str, &str)]) -> (String, String) {
+        let typed = |name: &str| {
+            let found = fields.iter().find(|(field, _)| *field == name);
+            found.map(|(_, value)| (*value).to_owned())
+        };
+        let commands = link_of(&typed).commands;
+        (commands.reelyard.join(" "), commands.curl.unwrap().body)
+    }
+
+    #[test]
+    fn the_lines_of_a_new_link_follow_every_field() {
+        let (line, body) = lines(&[("path", "movies/a.mpg"), ("preset", "1d")]);
+        assert_eq!(line, "share create movies/a.mpg --ttl 1d");
+        assert_eq!(body, r#"{"path":"movies/a.mpg","ttl":"1d"}"#);
+        let all = [
+            ("path", "movies/a.mpg"),
+            ("preset", "1d"),
+            ("ttl", "90m"),
+            ("max_downloads", " 3"),
+            ("owner", "press"),
+            ("note", "-x y"),
+            ("password", "true"),
+        ];
+        let (line, body) = lines(&all);
+        let options = "--ttl 90m --password --max-downloads=3 --owner=press --note=-x y";
+        assert_eq!(line, format!("share create movies/a.mpg {options}"));
+        let body: serde_json::Value = serde_json::from_str(&body).unwrap();
+        let wanted = json!({
+            "path": "movies/a.mpg", "ttl": "90m", "password": "PASSWORD", "max_downloads": 3,
+            "owner": "press", "note": "-x y",
+        });
+        assert_eq!(body, wanted);
+        let (_, body) = lines(&[("max_downloads", "many")]);
+        assert!(body.contains("\"many\""), "a wrong number stays visible: {body}");
     }
 }

@@ -3,6 +3,7 @@
 use actix_web::{HttpRequest, HttpResponse, web};
 use reelyard_access::rights::AccessScope;
 use reelyard_api::ShareInfo;
+use reelyard_console::address::QueryPairs;
 use reelyard_console::frame::{NavPage, PageParts};
 use reelyard_console::pages::shares::{
     self, NewLink, ShareCondition, ShareLine, ShareStateFilter, ShareTotals, SharesPageModel,
@@ -45,8 +46,10 @@ pub async fn show(
     let mut model = model(&state, &query, &visitor.viewer).await?;
     if query.new && visitor.viewer.rights.shares {
         let found = new_link::found(&state, &query.path).await;
-        let empty = NewLink { path: query.path.clone(), found, ..NewLink::default() };
-        model.new = Some(NewLink { commands: share_dialogs::create_commands(&empty), ..empty });
+        let pairs = QueryPairs::parse(request.query_string());
+        let typed =
+            |name: &str| pairs.first(name).filter(|text| !text.is_empty()).map(str::to_owned);
+        model.new = Some(NewLink { found, ..share_dialogs::link_of(&typed) });
     }
     let parts = parts(&query, &model, &visitor.viewer);
     Ok(answer::live_page(&request, &state, &visitor, &parts, "shares"))
@@ -108,10 +111,11 @@ fn list(state: &NodeHttpState, query: &SharesPageQuery, viewer: &Viewer) -> Shar
         hooks: hooks.len() as u64,
         failing_hooks: failing.count() as u64,
     };
-    let closed = SharesPageQuery { ask: String::new(), ..query.clone() }.address();
+    let closed =
+        SharesPageQuery { ask: String::new(), ttl: String::new(), ..query.clone() }.address();
     let ask = match (query.ask.as_str(), query.all) {
         ("", _) => None,
-        (_, false) => share_dialogs::of_word(&query.ask, &picked(state, query), &closed, viewer),
+        (_, false) => share_dialogs::of_word(query, &picked(state, query), &closed, viewer),
         (_, true) => {
             share_dialogs::of_matching(query, suited(state, query, &index, now), &closed, viewer)
         }

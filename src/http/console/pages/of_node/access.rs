@@ -16,6 +16,7 @@ use crate::http::access::session_cookie;
 use crate::http::api::access_calls::{sessions, tokens, users};
 use crate::http::api::call_parts::PageQuery;
 use crate::http::console::answer;
+use crate::http::console::posted_form::typed_in;
 use crate::http::console::refusal::ConsoleRefusal;
 use crate::http::console::visitor::Visitor;
 use crate::http::node_state::NodeHttpState;
@@ -33,7 +34,7 @@ pub async fn show(
     let query = AccessPageQuery::parse(request.query_string());
     let mut model = model(&request, &state, &query).await?;
     if visitor.viewer.rights.admin {
-        model.ask = access_dialogs::of_query(&query, &visitor.viewer);
+        model.ask = access_dialogs::of_query(&query, &typed_in(&request), &visitor.viewer);
     }
     let parts = parts(&model, &visitor.viewer);
     Ok(answer::page(&request, &state, &visitor, &parts))

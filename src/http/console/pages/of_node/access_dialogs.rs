@@ -6,18 +6,24 @@ use reelyard_console::pages::access::AccessPageQuery;
 use reelyard_console::parts::act::CommandLines;
 use reelyard_console::parts::dialog::{AskDialog, AskField};
 use reelyard_console::text::{Text, access, outcomes};
+use serde_json::json;
 
 /// The value of the field for rights that stands for single scopes.
 pub const BY_SCOPES: &str = "scopes";
 
-/// The dialog that the state of the page asks for. None for an unknown word.
-pub fn of_query(query: &AccessPageQuery, viewer: &Viewer) -> Option<AskDialog> {
+/// The dialog that the state of the page asks for, with the values of its fields in the address. None for an unknown
+/// word.
+pub fn of_query(
+    query: &AccessPageQuery,
+    typed: &dyn Fn(&str) -> String,
+    viewer: &Viewer,
+) -> Option<AskDialog> {
     let name = query.name.as_str();
     match query.ask.as_str() {
-        "new-user" => Some(new_user(viewer, &|_| String::new())),
-        "new-token" => Some(new_token(viewer, &|_| String::new())),
+        "new-user" => Some(new_user(viewer, typed)),
+        "new-token" => Some(new_token(viewer, typed)),
         _ if name.is_empty() => None,
-        "role" => Some(change_role(name, viewer)),
+        "role" => Some(change_role(name, typed("role"), viewer)),
         "password" => Some(set_password(name, viewer)),
         "disable" => Some(disable(name, viewer)),
         "remove" => Some(remove(name, viewer)),
@@ -45,10 +51,8 @@ pub fn new_user(viewer: &Viewer, typed: &dyn Fn(&str) -> String) -> AskDialog {
         ],
         verb: outcomes::VERB_ADD_USER.of(language).to_owned(),
         action: format!("{ROOT}/access/users/new"),
-        commands: CommandLines::new(
-            &["user", "add", "alice", "--role", "viewer"],
-            ("POST", "/users", "{\"name\":\"alice\",\"role\":\"viewer\"}"),
-        ),
+        commands: user_lines(typed),
+        follow: Some(of_dialog("new-user")),
         ..base(viewer, "", "")
     }
 }
@@ -76,26 +80,70 @@ pub fn new_token(viewer: &Viewer, typed: &dyn Fn(&str) -> String) -> AskDialog {
         ],
         verb: outcomes::VERB_CREATE_TOKEN.of(language).to_owned(),
         action: format!("{ROOT}/access/tokens/new"),
-        commands: CommandLines::new(
-            &["token", "create", "backup", "--role", "viewer"],
-            ("POST", "/tokens", "{\"name\":\"backup\",\"role\":\"viewer\"}"),
-        ),
+        commands: token_lines(typed),
+        follow: Some(of_dialog("new-token")),
         ..base(viewer, "", "")
     }
 }
 
-fn change_role(name: &str, viewer: &Viewer) -> AskDialog {
+/// The address of a dialog, up to the values of its fields.
+fn of_dialog(ask: &str) -> String {
+    format!("{}?ask={ask}&", AccessPageQuery::path())
+}
+
+fn or(typed: String, example: &str) -> String {
+    if typed.trim().is_empty() { example.to_owned() } else { typed.trim().to_owned() }
+}
+
+/// The lines that add the user of the form. The command asks for the password.
+fn user_lines(typed: &dyn Fn(&str) -> String) -> CommandLines {
+    let (name, role) = (or(typed("name"), "alice"), or(typed("role"), "viewer"));
+    let mut body = json!({ "name": name, "role": role });
+    if !typed("password").is_empty() {
+        body["password"] = json!("PASSWORD");
+    }
+    let words = ["user", "add", &name, "--role", &role];
+    CommandLines::new(&words, ("POST", "/users", &body.to_string()))
+}
+
+/// The lines that create the token of the form.
+fn token_lines(typed: &dyn Fn(&str) -> String) -> CommandLines {
+    let (name, rights) = (or(typed("name"), "backup"), or(typed("rights"), "viewer"));
+    let mut words = vec!["token".to_owned(), "create".to_owned(), name.clone()];
+    let mut body = json!({ "name": name });
+    if rights == BY_SCOPES {
+        let scopes = typed("scopes");
+        let scopes: Vec<&str> = scopes.split_whitespace().collect();
+        words.extend(scopes.iter().map(|scope| format!("--scope={scope}")));
+        body["scopes"] = json!(scopes);
+    } else {
+        words.extend(["--role".to_owned(), rights.clone()]);
+        body["role"] = json!(rights);
+    }
+    let ttl = typed("ttl");
+    if !ttl.trim().is_empty() {
+        words.push(format!("--ttl={}", ttl.trim()));
+        body["ttl"] = json!(ttl.trim());
+    }
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    CommandLines::new(&words, ("POST", "/tokens", &body.to_string()))
+}
+
+fn change_role(name: &str, role: String, viewer: &Viewer) -> AskDialog {
     let language = viewer.language;
+    let role = or(role, "viewer");
+    let body = json!({ "role": role }).to_string();
     AskDialog {
         question: outcomes::ASK_ROLE.fill(language, &[("name", name)]),
         consequence: outcomes::ASK_ROLE_TEXT.of(language).to_owned(),
-        fields: vec![roles(viewer, access::ROLE, "role", String::new())],
+        commands: CommandLines::new(
+            &["user", "role", name, &role],
+            ("PATCH", &of_user(name), &body),
+        ),
+        follow: Some(format!("{}name={}&", of_dialog("role"), encoded(name))),
+        fields: vec![roles(viewer, access::ROLE, "role", role)],
         verb: outcomes::VERB_ROLE.of(language).to_owned(),
         action: format!("{ROOT}/access/users/{}/role", encoded(name)),
-        commands: CommandLines::new(
-            &["user", "role", name, "viewer"],
-            ("PATCH", &of_user(name), "{\"role\":\"viewer\"}"),
-        ),
         ..base(viewer, name, "")
     }
 }

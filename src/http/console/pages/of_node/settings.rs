@@ -12,8 +12,10 @@ use reelyard_console::pages::settings::{
     self, InputCondition, InputFileLine, SettingDifference, SettingLine, SettingsPageModel,
     SettingsPageQuery, ValueOrigin,
 };
-use reelyard_core::settings::{DescribedSetting, Presence, TakesEffect, sections};
+use reelyard_console::text::{Language, setting_meaning};
+use reelyard_core::settings::{DescribedSetting, Presence, Scope, TakesEffect, sections};
 
+use super::change_effects::ChangeFacts;
 use crate::config::{Difference, EffectiveSetting, NodeConfig, SettingOrigin, Values};
 use crate::http::api::node_calls::status::inputs;
 use crate::http::console::answer;
@@ -37,20 +39,27 @@ pub async fn show(
 ) -> Result<HttpResponse, ConsoleRefusal> {
     let visitor = Visitor::of(&request, &state, &AccessScope::ConfigRead)?;
     let query = SettingsPageQuery::parse(request.query_string());
-    let model = model(&state, &query).await;
+    let model = model(&state, &query, visitor.viewer.language).await;
     let content = settings::render(&query, &model, &visitor.viewer);
     let title = NavPage::Settings.title().of(visitor.viewer.language);
     let parts = PageParts::new(NavPage::Settings, title, content);
     Ok(answer::page(&request, &state, &visitor, &parts))
 }
 
-async fn model(state: &web::Data<NodeHttpState>, query: &SettingsPageQuery) -> SettingsPageModel {
-    let all: Vec<SettingLine> = state.reloader.running().await.iter().map(line).collect();
+async fn model(
+    state: &web::Data<NodeHttpState>,
+    query: &SettingsPageQuery,
+    language: Language,
+) -> SettingsPageModel {
+    let running = state.reloader.running().await;
+    let all: Vec<SettingLine> = running.iter().map(|setting| line(setting, language)).collect();
     let (differences, unusable) = match state.reloader.reload(true).await {
         Ok(found) => {
-            let at_once = found.applied.into_iter().map(|one| difference(one, false));
-            let later = found.needs_restart.into_iter().map(|one| difference(one, true));
-            (at_once.chain(later).collect(), None)
+            let facts = ChangeFacts::load(state);
+            let at_reload = found.applied.into_iter().map(|one| (one, false));
+            let later = found.needs_restart.into_iter().map(|one| (one, true));
+            let all = at_reload.chain(later);
+            (all.map(|(one, later)| difference(one, later, &facts, language)).collect(), None)
         }
         Err(refused) => (Vec::new(), Some(format!("{refused:#}"))),
     };
@@ -60,21 +69,20 @@ async fn model(state: &web::Data<NodeHttpState>, query: &SettingsPageQuery) -> S
         changed: all.iter().filter(|line| is_changed(line)).count() as u64,
         settings: all.into_iter().filter(|line| is_wanted(line, query)).collect(),
         differences,
+        file: state.reloader.file().await.map(|file| file.display().to_string()),
         unusable,
         inputs: inputs(&catalog).into_iter().map(input_line).collect(),
     }
 }
 
-fn line(setting: &EffectiveSetting) -> SettingLine {
+fn line(setting: &EffectiveSetting, language: Language) -> SettingLine {
     let (section, name) = setting.key.rsplit_once('.').unwrap_or(("", &setting.key));
     let described = DESCRIBED.get(&setting.key);
     let default = described.filter(|described| described.presence == Presence::Default);
     SettingLine {
         section: section.to_owned(),
         name: name.to_owned(),
-        meaning: described
-            .map(|described| described.doc.join(" ").trim().to_owned())
-            .unwrap_or_default(),
+        meaning: meaning(&setting.key, language),
         value: setting
             .value
             .as_ref()
@@ -89,7 +97,14 @@ fn line(setting: &EffectiveSetting) -> SettingLine {
         },
         default: default.map(|described| described.value.clone()),
         needs_restart: setting.applies.effect == TakesEffect::Restart,
+        is_for_all_nodes: setting.applies.scope == Scope::Cluster,
     }
+}
+
+/// The purpose of a setting in this language.
+fn meaning(key: &str, language: Language) -> String {
+    let english = DESCRIBED.get(key).map(|described| described.doc.join(" ")).unwrap_or_default();
+    setting_meaning(language, key, english.trim()).to_owned()
 }
 
 fn is_changed(line: &SettingLine) -> bool {
@@ -104,13 +119,34 @@ fn is_wanted(line: &SettingLine, query: &SettingsPageQuery) -> bool {
     has_text && (!query.changed || is_changed(line))
 }
 
-fn difference(Difference { key, values }: Difference, needs_restart: bool) -> SettingDifference {
+fn difference(
+    Difference { key, values }: Difference,
+    needs_restart: bool,
+    facts: &ChangeFacts,
+    language: Language,
+) -> SettingDifference {
     let shown = |value: Option<String>| value.unwrap_or_else(|| "–".to_owned());
-    let (before, after) = match values {
-        Values::Plain { from, to } => (shown(from), shown(to)),
-        Values::Secret => (HIDDEN.to_owned(), HIDDEN.to_owned()),
+    let (consequence, before, after) = match values {
+        Values::Plain { from, to } => {
+            let consequence = facts.consequence(&key, (from.as_deref(), to.as_deref()), language);
+            (consequence, shown(from), shown(to))
+        }
+        Values::Secret => {
+            let consequence = facts.consequence(&key, (None, None), language);
+            (consequence, HIDDEN.to_owned(), HIDDEN.to_owned())
+        }
     };
-    SettingDifference { setting: key, before, after, needs_restart }
+    SettingDifference {
+        meaning: meaning(&key, language),
+        consequence,
+        before,
+        after,
+        needs_restart,
+        is_for_all_nodes: DESCRIBED
+            .get(&key)
+            .is_some_and(|described| described.applies.scope == Scope::Cluster),
+        setting: key,
+    }
 }
 
 fn input_line(input: InputView) -> InputFileLine {
@@ -129,5 +165,26 @@ fn input_line(input: InputView) -> InputFileLine {
         read: input.read.map(|at| Moment(at.0)),
         rows: input.rows,
         bad_rows: input.bad_rows,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use reelyard_console::text::korean_settings;
+
+    use super::*;
+
+    #[test]
+    fn every_setting_has_a_korean_description_and_none_is_left_over() {
+        let declared: BTreeSet<&str> = DESCRIBED.keys().map(String::as_str).collect();
+        let all: Vec<&str> = korean_settings().map(|(key, _)| key).collect();
+        let described: BTreeSet<&str> = all.iter().copied().collect();
+        let missing: Vec<_> = declared.difference(&described).collect();
+        assert!(missing.is_empty(), "settings without a Korean description: {missing:?}");
+        let left_over: Vec<_> = described.difference(&declared).collect();
+        assert!(left_over.is_empty(), "descriptions of settings that do not exist: {left_over:?}");
+        assert_eq!(all.len(), described.len(), "a setting is described twice");
     }
 }

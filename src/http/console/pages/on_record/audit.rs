@@ -12,6 +12,7 @@ use reelyard_console::frame::{NavPage, PageParts};
 use reelyard_console::pages::audit::{
     self, AuditLineView, AuditOutcomeFilter, AuditPageModel, AuditPageQuery,
 };
+use reelyard_console::parts::act::{CommandLines, list_lines_at};
 use reelyard_console::parts::table::RowPage;
 
 use crate::http::api::audit_calls::audit::{AuditRowQuery, list};
@@ -21,6 +22,9 @@ use crate::http::console::refusal::ConsoleRefusal;
 use crate::http::console::visitor::Visitor;
 use crate::http::node_state::NodeHttpState;
 use crate::http::problem::{ProblemResponse, Refusal};
+
+/// The operation by which workers report the ends of copies. A busy yard has thousands of these rows a day.
+const REPORTS: &str = "takeReports";
 
 /// Rows of a page.
 const ROWS: usize = 100;
@@ -44,11 +48,14 @@ async fn model(
     query: &AuditPageQuery,
     zone: &TimeZone,
 ) -> Result<AuditPageModel, ProblemResponse> {
-    let AuditFilterQuery { actor, subject, operation, since, until, outcome } = filter(query, zone);
+    let wanted = AuditFilterQuery { without: left_out(query), ..filter(query, zone) };
+    let commands = as_command(&wanted);
+    let AuditFilterQuery { actor, subject, operation, without, since, until, outcome } = wanted;
     let wanted = AuditRowQuery {
         actor,
         subject,
         operation,
+        without,
         since,
         until,
         outcome,
@@ -72,15 +79,42 @@ async fn model(
         rows,
         whole_up_to: None,
         broken: state.audit.status().trouble,
+        commands,
     })
 }
 
-/// The filter of the page as the API has it.
+/// The list as a command.
+fn as_command(wanted: &AuditFilterQuery) -> CommandLines {
+    let outcome = wanted.outcome.map(|outcome| match outcome {
+        AuditOutcome::Accepted => "accepted".to_owned(),
+        AuditOutcome::Refused => "refused".to_owned(),
+    });
+    let parts = [
+        ("actor", &wanted.actor),
+        ("subject", &wanted.subject),
+        ("operation", &wanted.operation),
+        ("without", &wanted.without),
+        ("since", &wanted.since),
+        ("until", &wanted.until),
+        ("outcome", &outcome),
+    ];
+    let given = parts.into_iter().filter_map(|(name, value)| Some((name, value.clone()?)));
+    list_lines_at(&["audit", "list"], "/audit", &given.collect::<Vec<_>>(), None)
+}
+
+/// The operation that the page leaves out: the reports of workers, unless somebody asks for them.
+fn left_out(query: &AuditPageQuery) -> Option<String> {
+    let is_shown = query.reports || !query.action.trim().is_empty();
+    (!is_shown).then(|| REPORTS.to_owned())
+}
+
+/// The filter of the page as the API has it. An export has the reports of workers too.
 pub fn filter(query: &AuditPageQuery, zone: &TimeZone) -> AuditFilterQuery {
     AuditFilterQuery {
         actor: given(&query.actor),
         subject: given(&query.q),
         operation: given(&query.action),
+        without: None,
         since: instant(&query.from, zone),
         until: instant(&query.to, zone),
         outcome: query.outcome.map(|outcome| match outcome {
@@ -126,6 +160,18 @@ mod tests {
     fn is_refused(from: &str) -> bool {
         let query = AuditPageQuery { from: from.to_owned(), ..AuditPageQuery::default() };
         filter(&query, &TimeZone::UTC).filter().is_err()
+    }
+
+    #[test]
+    fn reports_of_workers_are_shown_on_request_and_always_exported() {
+        let of = |address: &str| AuditPageQuery::parse(address);
+        assert_eq!(left_out(&of("")).as_deref(), Some(REPORTS));
+        assert_eq!(left_out(&of("reports=true")), None);
+        assert_eq!(left_out(&of("action=takeReports")), None);
+        assert_eq!(filter(&of(""), &TimeZone::UTC).without, None);
+        let operations: Vec<String> =
+            crate::http::api::operations().into_iter().map(|(_, _, name)| name).collect();
+        assert!(operations.iter().any(|name| name == REPORTS), "the call has another name");
     }
 
     #[test]

@@ -197,3 +197,16 @@ const PROBLEMS: [FileState; 7] = [
     FileState::NameNotCarried,
     FileState::NoRoom,
 ];
+
+#[cfg(test)]
+mod tests {
+    use reelyard_console::pages::files::PROBLEM_STATES;
+
+    use super::*;
+
+    #[test]
+    fn the_shown_command_has_the_same_states_as_the_filter() {
+        let words = PROBLEMS.map(|state| serde_json::to_value(state).unwrap());
+        assert_eq!(words, PROBLEM_STATES.map(serde_json::Value::from));
+    }
+}

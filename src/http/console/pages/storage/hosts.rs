@@ -14,11 +14,12 @@ use reelyard_console::pages::hosts::{
 use reelyard_console::parts::dialog::AskDialog;
 use reelyard_console::parts::table::RowPage;
 
-use super::dialogs::host_dialogs;
+use super::dialogs::{host_dialogs, new_hosts};
 use crate::http::computing::computed;
 use crate::http::console::answer;
 use crate::http::console::chosen::ChosenRows;
 use crate::http::console::live_part::LivePart;
+use crate::http::console::posted_form::typed_in;
 use crate::http::console::refusal::ConsoleRefusal;
 use crate::http::console::visitor::Visitor;
 use crate::http::host_facts::host_views;
@@ -36,14 +37,35 @@ pub async fn show(
     let visitor = Visitor::of(&request, &state, &AccessScope::YardRead)?;
     let query = HostsPageQuery::parse(request.query_string());
     let viewer = visitor.viewer.clone();
-    let render = move |state: &NodeHttpState| {
-        let model = model(state, &query, &viewer);
-        hosts::render(&query, &model, &viewer)
-    };
-    let content = computed(&state, render).await?;
-    let title = NavPage::Hosts.title().of(visitor.viewer.language);
-    let parts = PageParts::new(NavPage::Hosts, title, content);
+    let is_added = query.ask == new_hosts::ADD && viewer.rights.storage;
+    let added = is_added.then(|| new_hosts::new_hosts(&viewer, &typed_in(&request)));
+    let parts = computed(&state, move |state| parts(state, &query, added, &viewer)).await?;
     Ok(answer::live_page(&request, &state, &visitor, &parts, "hosts"))
+}
+
+/// Answers a form with the page and with this dialog.
+pub async fn show_dialog(
+    request: &HttpRequest,
+    state: &web::Data<NodeHttpState>,
+    visitor: &Visitor,
+    ask: AskDialog,
+) -> Result<HttpResponse, ConsoleRefusal> {
+    let (query, viewer) = (HostsPageQuery::default(), visitor.viewer.clone());
+    let parts = computed(state, move |state| parts(state, &query, Some(ask), &viewer)).await?;
+    Ok(answer::page_at(HostsPageQuery::path(), request, state, visitor, &parts))
+}
+
+/// The page of this state, with this dialog if there is one.
+fn parts(
+    state: &NodeHttpState,
+    query: &HostsPageQuery,
+    ask: Option<AskDialog>,
+    viewer: &Viewer,
+) -> PageParts {
+    let model = model(state, query, viewer);
+    let model = HostsPageModel { ask: ask.or(model.ask), ..model };
+    let title = NavPage::Hosts.title().of(viewer.language);
+    PageParts::new(NavPage::Hosts, title, hosts::render(query, &model, viewer))
 }
 
 /// The parts of the page that follow changes.

@@ -77,6 +77,7 @@ fn dialog(word: &str, lines: &[HostLine], back: &str, viewer: &Viewer) -> Option
         action: format!("{ROOT}/host-actions/{word}"),
         values: lines.iter().flat_map(values).collect(),
         fields: Vec::new(),
+        follow: None,
         reason_label: Some(outcomes::REASON.of(language).to_owned()),
         back: back.to_owned(),
         commands: commands(word, mode, lines),

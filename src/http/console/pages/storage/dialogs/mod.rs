@@ -2,4 +2,5 @@
 
 pub mod file_dialogs;
 pub mod host_dialogs;
+pub mod new_hosts;
 pub mod task_dialogs;

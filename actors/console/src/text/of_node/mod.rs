@@ -1,9 +1,14 @@
 //! Sentences that the actors and workers write in English, such as the reason of a failed copy, in the language of
 //! the viewer.
 
+mod problem_titles;
+mod refusals;
+mod sentences;
+
+use self::problem_titles::PROBLEM_TITLES;
+use self::refusals::REFUSALS;
+use self::sentences::SENTENCES;
 use super::language::Language;
-use super::node_sentences::SENTENCES;
-use super::problem_titles::PROBLEM_TITLES;
 
 /// How deep a sentence may hold other sentences: "the data port … did not answer: the connection was closed".
 const DEPTH: usize = 4;
@@ -18,7 +23,7 @@ pub fn node_words(language: Language, english: &str) -> String {
 
 fn korean(english: &str, depth: usize) -> String {
     let Some(depth) = depth.checked_sub(1) else { return english.to_owned() };
-    let forms = SENTENCES.iter().chain(&PROBLEM_TITLES);
+    let forms = SENTENCES.iter().chain(REFUSALS).chain(&PROBLEM_TITLES);
     let found =
         forms.into_iter().find_map(|(pattern, korean)| Some((values(pattern, english)?, korean)));
     let Some((values, form)) = found else { return english.to_owned() };
@@ -90,6 +95,21 @@ mod tests {
     }
 
     #[test]
+    fn a_refusal_and_the_reason_in_it_are_put_into_korean() {
+        assert_eq!(
+            ko("ttl: \"abc\" is not a lifetime: write 7d, 1h 30m or never"),
+            "유효 기간: \"abc\"은(는) 유효 기간이 아닙니다. 예: 7d, 1h 30m, never"
+        );
+        assert_eq!(ko("size: invalid digit found in string"), "박스 수: 숫자가 아닙니다");
+        assert_eq!(
+            ko(
+                "no destination can take 'a.mpg' now: it is larger than the free room of every destination"
+            ),
+            "지금 사본을 받을 수 있는 저장 서버 없음: a.mpg. 모든 저장 서버의 여유 공간보다 큼"
+        );
+    }
+
+    #[test]
     fn a_number_has_only_digits() {
         assert_eq!(ko("2 copies, 1 wanted"), "사본 2개, 필요한 사본 1개");
         assert_eq!(ko("too. 2 copies, 1 wanted"), "too. 2 copies, 1 wanted");
@@ -105,7 +125,7 @@ mod tests {
 
     #[test]
     fn each_form_of_the_table_is_found_and_fills_the_same_values() {
-        for (english, korean) in SENTENCES {
+        for &(english, korean) in SENTENCES.iter().chain(REFUSALS) {
             let names = |text: &str| {
                 let mut names = Vec::new();
                 let mut rest = text.to_owned();
@@ -128,7 +148,10 @@ mod tests {
                 shown.chars().any(|letter| ('가'..='힣').contains(&letter)),
                 "{sentence}: {shown}"
             );
-            let first = SENTENCES.iter().find(|(form, _)| values(form, &sentence).is_some());
+            let first = SENTENCES
+                .iter()
+                .chain(REFUSALS)
+                .find(|(form, _)| values(form, &sentence).is_some());
             assert_eq!(first.map(|(form, _)| *form), Some(english), "an earlier form hides it");
         }
     }

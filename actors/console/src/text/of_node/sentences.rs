@@ -2,10 +2,12 @@
 //! first form that fits is used, so longer forms stand above shorter ones.
 
 /// English and Korean.
-pub const SENTENCES: [(&str, &str); 152] = [
+pub const SENTENCES: &[(&str, &str)] = &[
     // Ends of copies: the planner.
     ("{host} is down", "{host} 응답 없음"),
     ("{host} left the yard", "클러스터에서 제거됨: {host}"),
+    ("it is being drained", "비우는 중"),
+    ("it is in maintenance", "점검 중"),
     ("{host} is being drained", "비우는 중: {host}"),
     ("{host} is in maintenance", "점검 중: {host}"),
     ("{host} already holds the file", "이미 파일을 보유함: {host}"),
@@ -275,6 +277,10 @@ pub const SENTENCES: [(&str, &str); 152] = [
     ("the lease has expired", "점유가 만료되었습니다"),
     ("the lease was revoked: {why}", "점유가 이미 회수되었습니다: {why}"),
     ("the lease was revoked", "점유가 이미 회수되었습니다"),
+    (
+        "outcome unknown: repeat the request under the same id {id}",
+        "결과를 알 수 없습니다. 같은 번호 {id}(으)로 요청을 반복하십시오",
+    ),
     ("outcome unknown: {why}", "결과를 알 수 없음: {why}. 다시 실행하기 전에 상태를 확인하십시오"),
     (
         "too many requests are waiting, retry in {time}",

@@ -1,0 +1,176 @@
+//! The state of the page Settings, and everything that it shows.
+
+use crate::address::page_query;
+use crate::parts::icon::Glyph;
+use crate::parts::mark::{StateMark, Tone};
+use crate::text::{Text, access};
+use crate::viewer::Moment;
+
+page_query! {
+    /// Query parameters of the page Settings.
+    SettingsPageQuery at "/settings" {
+        /// Part of a name or value.
+        q: String,
+        /// Only settings that differ from their default.
+        changed: bool,
+    }
+}
+
+/// The place where the node found a value.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ValueOrigin {
+    /// Nothing sets it, so the program's own value is in force.
+    #[default]
+    Default,
+    /// The configuration file of the node.
+    File,
+    /// A variable of the process. It wins over the file.
+    Environment,
+    /// An option at the start of the program. It wins over the file.
+    CommandLine,
+    /// The settings that the cluster has on record. They win over all others.
+    Record,
+}
+
+impl ValueOrigin {
+    pub(super) const fn words(self) -> (Text, Tone) {
+        match self {
+            ValueOrigin::Default => (access::FROM_DEFAULT, Tone::Plain),
+            ValueOrigin::File => (access::FROM_FILE, Tone::Work),
+            ValueOrigin::Environment => (access::FROM_ENVIRONMENT, Tone::Hold),
+            ValueOrigin::CommandLine => (access::FROM_LINE, Tone::Hold),
+            ValueOrigin::Record => (access::FROM_RECORD, Tone::Hold),
+        }
+    }
+}
+
+/// A row of the table of settings.
+#[derive(Clone, Debug, Default)]
+pub struct SettingLine {
+    /// Section, such as "storage".
+    pub section: String,
+    /// Name within the section.
+    pub name: String,
+    /// Its purpose, in the language of the page.
+    pub meaning: String,
+    /// Value in force; `None` if it is not set.
+    pub value: Option<String>,
+    /// The value is a secret and is never shown.
+    pub is_secret: bool,
+    /// Origin of the value.
+    pub origin: ValueOrigin,
+    /// Default; `None` if it has none.
+    pub default: Option<String>,
+    /// A change needs a restart.
+    pub needs_restart: bool,
+    /// All nodes of the cluster need the same value.
+    pub is_for_all_nodes: bool,
+}
+
+/// A difference between the file and the values in force.
+#[derive(Clone, Debug, Default)]
+pub struct SettingDifference {
+    /// Section and name.
+    pub setting: String,
+    /// Value in force.
+    pub before: String,
+    /// Value in the file.
+    pub after: String,
+    /// The purpose of the setting.
+    pub meaning: String,
+    /// Effect of the change, with figures of this moment; empty where none are known.
+    pub consequence: String,
+    /// A reload does not put it into force.
+    pub needs_restart: bool,
+    /// All nodes of the cluster need the same value.
+    pub is_for_all_nodes: bool,
+}
+
+/// The state of an input file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum InputCondition {
+    /// No setting names a file.
+    #[default]
+    Unset,
+    /// It is read and up to date.
+    Good,
+    /// It was not read yet.
+    Pending,
+    /// A program is writing it.
+    Changing,
+    /// It does not exist.
+    Missing,
+    /// It cannot be read.
+    Unreadable,
+}
+
+impl InputCondition {
+    /// Shape, colour and word.
+    pub const fn mark(self) -> StateMark {
+        match self {
+            InputCondition::Unset => StateMark::new(Glyph::Unknown, Tone::Off, access::NOT_SET),
+            InputCondition::Good => StateMark::new(Glyph::Up, Tone::Ok, access::INPUT_GOOD),
+            InputCondition::Pending => {
+                StateMark::new(Glyph::Wait, Tone::Plain, access::INPUT_PENDING)
+            }
+            InputCondition::Changing => {
+                StateMark::new(Glyph::Work, Tone::Work, access::INPUT_CHANGING)
+            }
+            InputCondition::Missing => {
+                StateMark::new(Glyph::Down, Tone::Bad, access::INPUT_MISSING)
+            }
+            InputCondition::Unreadable => {
+                StateMark::new(Glyph::Down, Tone::Bad, access::INPUT_UNREADABLE)
+            }
+        }
+    }
+}
+
+/// An input file of the node.
+#[derive(Clone, Debug, Default)]
+pub struct InputFileLine {
+    /// The setting that names it.
+    pub setting: String,
+    /// Path on the node's disk, as the setting has it.
+    pub path: String,
+    /// State.
+    pub condition: InputCondition,
+    /// Details in the words of the node; empty for none.
+    pub detail: String,
+    /// When it was read.
+    pub read: Option<Moment>,
+    /// Lines.
+    pub rows: u64,
+    /// Lines that cannot be read.
+    pub bad_rows: u64,
+}
+
+/// Everything that the page shows.
+#[derive(Clone, Debug, Default)]
+pub struct SettingsPageModel {
+    /// Settings of this filter, by section.
+    pub settings: Vec<SettingLine>,
+    /// All settings.
+    pub total: u64,
+    /// Settings that differ from their default.
+    pub changed: u64,
+    /// Differences of the file.
+    pub differences: Vec<SettingDifference>,
+    /// Path of the configuration file on the node, if there is one.
+    pub file: Option<String>,
+    /// Why the file cannot be used, if it cannot.
+    pub unusable: Option<String>,
+    /// Files that settings name, such as the ranking.
+    pub inputs: Vec<InputFileLine>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_gives_back_its_state() {
+        let query = SettingsPageQuery { q: "limit = 90".into(), changed: true };
+        assert_eq!(SettingsPageQuery::parse(query.address().split_once('?').unwrap().1), query);
+    }
+}

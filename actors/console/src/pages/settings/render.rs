@@ -1,0 +1,253 @@
+//! The page Settings: values in force, their origin and default, and the differences of the file.
+
+use maud::{Markup, html};
+
+use super::model::{
+    SettingDifference, SettingLine, SettingsPageModel, SettingsPageQuery, ValueOrigin,
+};
+use crate::address::ROOT;
+use crate::format::{count, counted, node_text, time_tag, visible_text};
+use crate::parts::act::{ACT_FORM, CommandLines, command_lines, command_menu};
+use crate::parts::filter::{FilterBar, FilterChoice, ROWS, filter_bar};
+use crate::parts::icon::Glyph;
+use crate::parts::mark::{Tone, state, tag};
+use crate::parts::notice::{empty_by_filter, notice};
+use crate::parts::panel::page_head;
+use crate::text::{Text, access, common, frame};
+use crate::viewer::Viewer;
+
+/// The content of the page.
+pub fn render(query: &SettingsPageQuery, model: &SettingsPageModel, viewer: &Viewer) -> Markup {
+    let language = viewer.language;
+    html! {
+        (page_head(frame::SETTINGS.of(language), &sentence(viewer, model), command_menu(viewer, &as_commands(model))))
+        @if let Some(reason) = &model.unusable {
+            div.mb { (notice(Tone::Bad, access::FILE_UNUSABLE.of(language), html! { p { (visible_text(reason)) } }, html! {})) }
+        } @else { (differences(viewer, model)) }
+        @if !model.inputs.is_empty() { (inputs(viewer, model)) }
+        (filter_bar(viewer, &filters(viewer, query, model)))
+        div #(ROWS) .tablebox.sticky data-rows {
+            @if model.settings.is_empty() {
+                @let title = access::SETTINGS_EMPTY.fill(language, &[("text", &visible_text(&query.q))]);
+                (empty_by_filter(language, &title, &counted(language, common::SETTINGS, model.total), SettingsPageQuery::path()))
+            } @else { (settings_table(viewer, model)) }
+        }
+    }
+}
+
+/// The sentence at the top: where a setting is changed.
+fn sentence(viewer: &Viewer, model: &SettingsPageModel) -> String {
+    let place = match &model.file {
+        Some(file) => access::SETTINGS_FILE.fill(viewer.language, &[("file", &visible_text(file))]),
+        None => access::SETTINGS_NO_FILE.of(viewer.language).to_owned(),
+    };
+    format!("{} {place}", access::SETTINGS_SENTENCE.of(viewer.language))
+}
+
+/// The settings, and what a reload would do, as commands.
+fn as_commands(model: &SettingsPageModel) -> [CommandLines; 2] {
+    let mut words = vec!["config", "show"];
+    if let Some(file) = &model.file {
+        words.extend(["--config", file]);
+    }
+    let show = CommandLines {
+        reelyard: words.into_iter().map(str::to_owned).collect(),
+        ..CommandLines::default()
+    };
+    let dry_run = ("POST", "/config/reload?dry_run=true", "");
+    [show, CommandLines::new(&["config", "reload", "--dry-run"], dry_run)]
+}
+
+/// The changes that a reload would make. Its id is `settings-differences`, for live updates.
+pub fn differences(viewer: &Viewer, model: &SettingsPageModel) -> Markup {
+    let language = viewer.language;
+    let all = counted(language, common::SETTINGS, model.differences.len() as u64);
+    let title = if model.differences.is_empty() { access::FILE_SAME } else { access::FILE_DIFFERS };
+    html! {
+        section #settings-differences .panel.mb {
+            header { h2 { (title.of(language)) } @if !model.differences.is_empty() { span.sub { (all) } } }
+            @if !model.differences.is_empty() {
+                div.body.flush {
+                    table.cards {
+                        thead { tr {
+                            th scope="col" { (access::SETTING.of(language)) }
+                            th scope="col" { (access::CHANGE.of(language)) }
+                            th scope="col" { (access::IT_DOES.of(language)) }
+                            th scope="col" { (access::TAKES_EFFECT.of(language)) }
+                        } }
+                        tbody { @for change in &model.differences { (difference_row(viewer, change)) } }
+                    }
+                }
+                div.body { (command_lines(viewer, &reload_lines())) }
+                (reload_foot(viewer, model))
+            }
+        }
+    }
+}
+
+fn difference_row(viewer: &Viewer, change: &SettingDifference) -> Markup {
+    let language = viewer.language;
+    html! {
+        tr {
+            td.mono.wide data-l=(access::SETTING.of(language)) { (change.setting) }
+            td.diff.wide data-l=(access::CHANGE.of(language)) { del { (visible_text(&change.before)) } " " ins { (visible_text(&change.after)) } }
+            td.two.wide data-l=(access::IT_DOES.of(language)) {
+                @if !change.consequence.is_empty() { span.b { (visible_text(&change.consequence)) } }
+                small { (change.meaning) }
+            }
+            td.two data-l=(access::TAKES_EFFECT.of(language)) {
+                @if change.needs_restart {
+                    (tag(Some(Glyph::Retry), Tone::Warn, access::AFTER_RESTART.of(language)))
+                    small { (access::STAYS_UNTIL_RESTART.of(language)) }
+                } @else { (access::AT_RELOAD.of(language)) }
+                (nodes(viewer, change.is_for_all_nodes))
+            }
+        }
+    }
+}
+
+/// The reload with its number of changes. A reload that would change nothing has no button.
+fn reload_foot(viewer: &Viewer, model: &SettingsPageModel) -> Markup {
+    let language = viewer.language;
+    let at_reload = model.differences.iter().filter(|change| !change.needs_restart).count() as u64;
+    let changes = counted(language, common::SETTINGS, at_reload);
+    html! {
+        footer {
+            @if at_reload == 0 {
+                span { (access::ONLY_RESTART.of(language)) }
+            } @else if viewer.rights.config {
+                button.btn.sm.go type="submit" form=(ACT_FORM) formaction={ (ROOT) "/settings/reload" } {
+                    (access::RELOAD_CONFIRM.fill(language, &[("n", &changes)]))
+                }
+            }
+        }
+    }
+}
+
+fn reload_lines() -> CommandLines {
+    CommandLines::new(&["config", "reload"], ("POST", "/config/reload", ""))
+}
+
+/// When a change takes effect, and on which nodes.
+fn effect(viewer: &Viewer, line: &SettingLine) -> Markup {
+    let language = viewer.language;
+    html! {
+        @match line.origin {
+            // These sources are read only at the start of the process.
+            ValueOrigin::Environment | ValueOrigin::CommandLine => {
+                (tag(Some(Glyph::Retry), Tone::Warn, access::AFTER_RESTART.of(language)))
+                small {
+                    @if line.origin == ValueOrigin::Environment { (access::BEHIND_ENVIRONMENT.of(language)) }
+                    @else { (access::BEHIND_LINE.of(language)) }
+                }
+            }
+            _ if line.needs_restart => (tag(Some(Glyph::Retry), Tone::Warn, access::AFTER_RESTART.of(language))),
+            _ => span.soft { (access::AT_RELOAD.of(language)) },
+        }
+        (nodes(viewer, line.is_for_all_nodes))
+    }
+}
+
+fn nodes(viewer: &Viewer, is_for_all: bool) -> Markup {
+    let words = if is_for_all { access::OF_ALL_NODES } else { access::OF_THIS_NODE };
+    html! { small { (words.of(viewer.language)) } }
+}
+
+fn inputs(viewer: &Viewer, model: &SettingsPageModel) -> Markup {
+    let language = viewer.language;
+    html! {
+        section #settings-inputs .panel.mb {
+            header { h2 { (access::INPUTS.of(language)) } }
+            div.body.flush {
+                table.cards {
+                    thead { tr {
+                        th scope="col" { (access::SETTING.of(language)) }
+                        th scope="col" { (common::STATE.of(language)) }
+                        th.num scope="col" { (access::INPUT_ROWS.of(language)) }
+                        th.num scope="col" { (access::INPUT_BAD.of(language)) }
+                        th scope="col" { (access::INPUT_READ.of(language)) }
+                    } }
+                    tbody {
+                        @for input in &model.inputs {
+                            tr {
+                                td.two.wide data-l=(access::SETTING.of(language)) { span.mono.b { (input.setting) } small { bdi { (visible_text(&input.path)) } } }
+                                td.two.wide data-l=(common::STATE.of(language)) {
+                                    (state(language, input.condition.mark()))
+                                    @if !input.detail.is_empty() { small { (node_text(language, &input.detail)) } }
+                                }
+                                td.num data-l=(access::INPUT_ROWS.of(language)) { (count(input.rows)) }
+                                td.num data-l=(access::INPUT_BAD.of(language)) { (count(input.bad_rows)) }
+                                td.nw data-l=(access::INPUT_READ.of(language)) { @match input.read { Some(at) => (time_tag(viewer, at)), None => "–" } }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn filters(viewer: &Viewer, query: &SettingsPageQuery, model: &SettingsPageModel) -> FilterBar {
+    let choice = |changed: bool, words: Text, rows: u64| FilterChoice {
+        words: words.of(viewer.language).to_owned(),
+        rows: Some(rows),
+        address: SettingsPageQuery { changed, ..query.clone() }.address(),
+        is_current: query.changed == changed,
+    };
+    FilterBar {
+        path: SettingsPageQuery::path(),
+        field: Some(access::SETTINGS_FIELD),
+        text: query.q.clone(),
+        others: SettingsPageQuery { q: String::new(), ..query.clone() }.pairs().pairs().to_vec(),
+        states_label: access::SETTINGS_WHICH,
+        states: vec![
+            choice(false, common::ALL, model.total),
+            choice(true, access::CHANGED_ONLY, model.changed),
+        ],
+        menus: Vec::new(),
+        status: String::new(),
+    }
+}
+
+fn settings_table(viewer: &Viewer, model: &SettingsPageModel) -> Markup {
+    let language = viewer.language;
+    html! {
+        table.cards.set {
+            thead { tr {
+                th scope="col" { (access::SETTING.of(language)) }
+                th scope="col" { (access::IN_FORCE.of(language)) }
+                th scope="col" { (access::ORIGIN.of(language)) }
+                th scope="col" { (access::DEFAULT.of(language)) }
+                th scope="col" { (access::TAKES_EFFECT.of(language)) }
+            } }
+            tbody {
+                @for section in model.settings.chunk_by(|a, b| a.section == b.section) {
+                    @if let Some(first) = section.first().filter(|first| !first.section.is_empty()) {
+                        tr.grp { th.mono colspan="5" scope="rowgroup" { "[" (first.section) "]" } }
+                    }
+                    @for line in section { (setting_row(viewer, line)) }
+                }
+            }
+        }
+    }
+}
+
+fn setting_row(viewer: &Viewer, line: &SettingLine) -> Markup {
+    let language = viewer.language;
+    let (origin, tone) = line.origin.words();
+    let value = match (&line.value, line.is_secret) {
+        (Some(_), true) => access::SECRET.of(language).to_owned(),
+        (Some(value), false) => visible_text(value),
+        (None, _) => access::NOT_SET.of(language).to_owned(),
+    };
+    let default = line.default.as_deref().map_or_else(|| "–".to_owned(), visible_text);
+    html! {
+        tr {
+            td.two.wide data-l=(access::SETTING.of(language)) { span.mono.b { (line.name) } small { (line.meaning) } }
+            td.mono.wide data-l=(access::IN_FORCE.of(language)) { (value) }
+            td data-l=(access::ORIGIN.of(language)) { (tag(None, tone, origin.of(language))) }
+            td.mono.muted data-l=(access::DEFAULT.of(language)) { (default) }
+            td.two data-l=(access::TAKES_EFFECT.of(language)) { (effect(viewer, line)) }
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! The forms that add hosts to the yard and create pools of boxes.
+
+use actix_web::web::{Data, Json, Path, Query};
+use actix_web::{HttpRequest, HttpResponse};
+use reelyard_access::rights::AccessScope;
+use reelyard_api::{ProblemKind, Span, WantedPool, WantedRole};
+use reelyard_boxes::box_lease::PoolSpec;
+use reelyard_console::format::count;
+use reelyard_console::parts::dialog::AskDialog;
+use reelyard_console::text::{node_words, outcomes};
+use reelyard_core::host::{HostAddr, HostRole};
+use reelyard_protocol::boxes::PoolName;
+
+use super::{done, mark_refused};
+use crate::http::api::box_calls::pools;
+use crate::http::api::call_parts::{NoQuery, Objects};
+use crate::http::api::yard_calls::host_calls::host_changes;
+use crate::http::audit::AuditDetails;
+use crate::http::console::chosen;
+use crate::http::console::pages::given_out::{box_dialogs, boxes as boxes_page};
+use crate::http::console::pages::storage::dialogs::new_hosts;
+use crate::http::console::pages::storage::hosts as hosts_page;
+use crate::http::console::posted_form::PostedForm;
+use crate::http::console::refusal::ConsoleRefusal;
+use crate::http::console::visitor::Visitor;
+use crate::http::node_state::NodeHttpState;
+use crate::http::problem::{ProblemResponse, Refusal};
+
+/// `POST /console/host-actions/add`. A refused form keeps what was typed.
+pub async fn add_hosts(
+    request: HttpRequest,
+    state: Data<NodeHttpState>,
+    audit: AuditDetails,
+    form: PostedForm,
+) -> Result<HttpResponse, ConsoleRefusal> {
+    let visitor = Visitor::posting(&request, &state, &form, &AccessScope::YardWrite)?;
+    audit.of_form(&visitor.caller.0.subject, form.first("reason"));
+    let why = match wanted_hosts(&form) {
+        Ok((hosts, role)) => {
+            let names: Vec<String> = hosts.iter().map(HostAddr::to_string).collect();
+            audit.subject(format!("host {}", chosen::named(&names)));
+            let add = |host| add_one(&state, &visitor, &audit, host, role);
+            let (added, why) = chosen::act_on_all(hosts, chosen::AT_ONCE, add).await;
+            let n = count(added.len() as u64);
+            match why {
+                None => {
+                    let words = outcomes::HOSTS_ADDED.fill(visitor.viewer.language, &[("n", &n)]);
+                    return Ok(done(&form, words));
+                }
+                Some(why) => why,
+            }
+        }
+        Err(why) => why,
+    };
+    let dialog = new_hosts::new_hosts(&visitor.viewer, &|name| form.text(name));
+    let ask = asked_again(&visitor, dialog, &why);
+    let mut answer = hosts_page::show_dialog(&request, &state, &visitor, ask).await?;
+    mark_refused(&mut answer, &why);
+    Ok(answer)
+}
+
+fn wanted_hosts(form: &PostedForm) -> Result<(Vec<HostAddr>, HostRole), ProblemResponse> {
+    let typed = form.text(new_hosts::ADDRESSES);
+    let mut hosts = Vec::new();
+    for address in new_hosts::separated(&typed) {
+        let host = address.parse();
+        hosts.push(host.map_err(|bad| wrong(&format!("\"{address}\" is no host"), bad))?);
+    }
+    if hosts.is_empty() {
+        return Err(wrong("addresses", "an address such as 10.0.0.21:8888 is needed"));
+    }
+    let role = match form.text(new_hosts::ROLE).as_str() {
+        "source" => HostRole::Source,
+        "both" => HostRole::Both,
+        "destination" => HostRole::Destination,
+        other => return Err(wrong("role", format!("\"{other}\" is no role"))),
+    };
+    Ok((hosts, role))
+}
+
+async fn add_one(
+    state: &Data<NodeHttpState>,
+    visitor: &Visitor,
+    audit: &AuditDetails,
+    host: HostAddr,
+    role: HostRole,
+) -> Result<(), ProblemResponse> {
+    let (state, caller) = (state.clone(), visitor.caller.clone());
+    let body = Json(Objects(WantedRole { role }));
+    let (path, query) = (Path::from(host), Query(NoQuery {}));
+    let added = host_changes::add(state, caller, audit.clone(), path, query, body).await;
+    added.map(drop).map_err(Refusal::into_response)
+}
+
+/// `POST /console/pools/new`. A refused form keeps what was typed.
+pub async fn create_pool(
+    request: HttpRequest,
+    state: Data<NodeHttpState>,
+    audit: AuditDetails,
+    form: PostedForm,
+) -> Result<HttpResponse, ConsoleRefusal> {
+    let visitor = Visitor::posting(&request, &state, &form, &AccessScope::BoxesWrite)?;
+    audit.of_form(&visitor.caller.0.subject, form.first("reason"));
+    let why = match create(&state, &visitor, &audit, &form).await {
+        Ok(pool) => {
+            let name = [("name", pool.as_str())];
+            return Ok(done(&form, outcomes::POOL_CREATED.fill(visitor.viewer.language, &name)));
+        }
+        Err(why) => why,
+    };
+    let dialog = box_dialogs::new_pool(&visitor.viewer, &|name| form.text(name));
+    let ask = asked_again(&visitor, dialog, &why);
+    let mut answer = boxes_page::show_dialog(&request, &state, &visitor, ask).await?;
+    mark_refused(&mut answer, &why);
+    Ok(answer)
+}
+
+async fn create(
+    state: &Data<NodeHttpState>,
+    visitor: &Visitor,
+    audit: &AuditDetails,
+    form: &PostedForm,
+) -> Result<PoolName, ProblemResponse> {
+    let pool = PoolName::new(form.text("name").trim()).map_err(|bad| wrong("name", bad))?;
+    audit.subject(format!("pool {pool}"));
+    // The call of the API would replace the settings of a pool that exists.
+    if pools::views(state)?.pool(&pool).is_ok() {
+        let detail = format!("a pool is named {pool} already");
+        return Err(ProblemResponse::new(ProblemKind::NameTaken, detail));
+    }
+    let size = form.text("size").trim().parse().map_err(|bad| wrong("size", bad))?;
+    let mut wanted = WantedPool::from(&PoolSpec::of(0, size));
+    if let Some(host) = form.first("host") {
+        wanted.host = Some(host.trim().parse().map_err(|bad| wrong("host", bad))?);
+    }
+    if let Some(ttl) = form.first("ttl_default") {
+        wanted.ttl_default = ttl.trim().parse::<Span>().map_err(|bad| wrong("ttl_default", bad))?;
+    }
+    let (state, caller) = (state.clone(), visitor.caller.clone());
+    let body = Json(Objects(wanted));
+    let put = pools::put(state, caller, Path::from(pool.clone()), Query(NoQuery {}), body).await;
+    put.map(|_| pool).map_err(Refusal::into_response)
+}
+
+/// The dialog with the reason of the refusal.
+fn asked_again(visitor: &Visitor, dialog: AskDialog, why: &ProblemResponse) -> AskDialog {
+    let problem = why.problem();
+    let words = |english: &str| node_words(visitor.viewer.language, english);
+    let warning = format!("{}: {}", words(&problem.title), words(&problem.detail));
+    AskDialog { warning: Some(warning), ..dialog }
+}
+
+fn wrong(what: &str, bad: impl std::fmt::Display) -> ProblemResponse {
+    ProblemResponse::bad_request(format!("{what}: {bad}"))
+}
