@@ -103,6 +103,27 @@ impl NodeCluster {
         Ok(cluster)
     }
 
+    /// Lets every node serve links, and puts the share root `films` on record. Answers the addresses of the links.
+    pub fn share_films(&mut self, root: &Path) -> Result<Vec<SocketAddr>> {
+        let mut links = Vec::new();
+        for index in 0..self.nodes.len() {
+            let listen = self.free_addr()?;
+            links.push(listen);
+            self.nodes[index].more = format!(
+                "[share]\nlisten = \"{listen}\"\n[share.roots]\nfilms = \"{}\"\n",
+                root.display()
+            );
+            self.write(index, true)?;
+            let reloaded = self.call(index, &["config", "reload"]);
+            anyhow::ensure!(reloaded.code == Some(0), "{}", reloaded.err);
+        }
+        // Each node listens by its own file. The root is of the cluster.
+        let file = self.nodes[0].file.display().to_string();
+        let applied = self.call(0, &["config", "apply", &file]);
+        anyhow::ensure!(applied.code == Some(0), "{}", applied.err);
+        Ok(links)
+    }
+
     /// The status and the body of an answer without a token. None while the node does not answer.
     pub fn fetch(&self, index: usize, path: &str) -> Option<(u16, String)> {
         let url = format!("http://{}{path}", self.nodes[index].api);

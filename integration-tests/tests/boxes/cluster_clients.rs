@@ -74,14 +74,7 @@ impl ClusterOfClients {
         let root = cluster.path().join("films");
         std::fs::create_dir(&root)?;
         std::fs::write(root.join("film"), "film")?;
-        for index in 0..3 {
-            let (listen, root) = (cluster.free_addr()?, root.display());
-            cluster.nodes[index].more =
-                format!("[share]\nlisten = \"{listen}\"\n[share.roots]\nfilms = \"{root}\"\n");
-            cluster.write(index, true)?;
-            let reloaded = cluster.call(index, &["config", "reload"]);
-            ensure!(reloaded.code == Some(0), "{}", reloaded.err);
-        }
+        cluster.share_films(&root)?;
         let put = cluster.call(0, &["box", "pools", "put", "judge", "--size", "3"]);
         ensure!(put.code == Some(0), "{}", put.err);
         Ok(ClusterOfClients { cluster })

@@ -29,17 +29,7 @@ impl LinkCluster {
         let root = cluster.path().join("films");
         std::fs::create_dir(&root)?;
         std::fs::File::create(root.join("film"))?.set_len(FILM_BYTES)?;
-        let mut links = Vec::new();
-        for index in 0..3 {
-            let listen = cluster.free_addr()?;
-            links.push(listen);
-            let root = root.display();
-            cluster.nodes[index].more =
-                format!("[share]\nlisten = \"{listen}\"\n[share.roots]\nfilms = \"{root}\"\n");
-            cluster.write(index, true)?;
-            let reloaded = cluster.call(index, &["config", "reload"]);
-            ensure!(reloaded.code == Some(0), "{}", reloaded.err);
-        }
+        let links = cluster.share_films(&root)?;
         Ok(LinkCluster { cluster, links })
     }
 

@@ -35,7 +35,7 @@ const WITHOUT_LIMIT: [(&str, &str); 9] = [
 ];
 
 /// Calls about one thing that this yard does not have.
-const ABSENT: [&str; 1] = ["/api/v1/leases/{id}"];
+const ABSENT: [&str; 2] = ["/api/v1/leases/{id}", "/api/v1/config/versions/1"];
 
 /// Addresses outside of the API.
 const PAGES: [&str; 33] = [
