@@ -61,6 +61,9 @@ const WITHDRAW: Duration = Duration::from_secs(3);
 /// a turn on the host.
 const PREPARING: Duration = LONGEST_TIMEOUT.saturating_mul(2);
 
+/// A time in which a first attempt begins.
+const SHORTLY: Duration = Duration::from_secs(1);
+
 /// Longest wait of one request.
 const LONGEST_WAIT: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
@@ -85,7 +88,14 @@ pub fn end_of_wait(wanted: &WantedLease) -> Instant {
 /// The body of a request whose wait ends at `until`, for an attempt that begins now.
 pub fn body_until(wanted: &WantedLease, until: Instant) -> Vec<u8> {
     let left = until.saturating_duration_since(Instant::now());
-    json_of(&WantedLease { wait: Span(left), ..wanted.clone() })
+    json_of(&WantedLease { wait: Span(wait_of_attempt(wanted.wait.0, left)), ..wanted.clone() })
+}
+
+/// How long an attempt waits, of which this much is left. The first attempt waits as long as it was asked to, so that
+/// answers name that time.
+fn wait_of_attempt(wanted: Duration, left: Duration) -> Duration {
+    let is_first = left < wanted && wanted - left < SHORTLY;
+    if is_first { wanted } else { left }
 }
 
 /// Time limit for the answer to a request with this wait.
@@ -197,5 +207,14 @@ mod tests {
         let wait = Duration::from_secs(100);
         assert!(patience(wait) > wait + LONGEST_TIMEOUT + LONGEST_GRACE);
         assert!(patience(LONGEST_WAIT) > LONGEST_WAIT);
+    }
+
+    #[test]
+    fn a_first_attempt_waits_as_long_as_it_was_asked_to() {
+        let millis = Duration::from_millis;
+        assert_eq!(wait_of_attempt(millis(100), millis(97)), millis(100));
+        assert_eq!(wait_of_attempt(millis(60_000), millis(58_000)), millis(58_000));
+        // After a lost answer, a request without a wait is repeated for a while.
+        assert_eq!(wait_of_attempt(millis(0), millis(5_000)), millis(5_000));
     }
 }
