@@ -77,10 +77,12 @@ fn a_host_whose_list_never_comes_delays_no_other_and_is_named() -> Result<()> {
     })?;
     assert!(begun.elapsed() < Duration::from_secs(30), "{:?}", begun.elapsed());
     let named = format!("{} answers, but its files were not listed", mute.addr());
+    wait_for("the host without a list is named", &[&node], || {
+        let ready = ground.readyz()?;
+        (ready.starts_with("ready\n") && ready.contains(&named)).then_some(())
+    })?;
     let ready = run(&["plan", "--url", &format!("http://{}", ground.node)]);
     assert!(ready.out.contains(&format!("warning: {named}")), "{}", ready.out);
-    let ready = ground.readyz().context("/readyz")?;
-    assert!(ready.starts_with("ready\n") && ready.contains(&named), "{ready}");
     Ok(())
 }
 
