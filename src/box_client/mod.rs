@@ -35,6 +35,7 @@ mod held;
 mod renewal;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use reelyard_api::{Granted, LeaseToken, LeaseVerified, Span, WantedLease};
@@ -61,9 +62,6 @@ const WITHDRAW: Duration = Duration::from_secs(3);
 /// a turn on the host.
 const PREPARING: Duration = LONGEST_TIMEOUT.saturating_mul(2);
 
-/// A time in which a first attempt begins.
-const SHORTLY: Duration = Duration::from_secs(1);
-
 /// Longest wait of one request.
 const LONGEST_WAIT: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
@@ -85,17 +83,14 @@ pub fn end_of_wait(wanted: &WantedLease) -> Instant {
     Instant::now() + wanted.wait.0.min(LONGEST_WAIT)
 }
 
-/// The body of a request whose wait ends at `until`, for an attempt that begins now.
-pub fn body_until(wanted: &WantedLease, until: Instant) -> Vec<u8> {
-    let left = until.saturating_duration_since(Instant::now());
-    json_of(&WantedLease { wait: Span(wait_of_attempt(wanted.wait.0, left)), ..wanted.clone() })
-}
-
-/// How long an attempt waits, of which this much is left. The first attempt waits as long as it was asked to, so that
-/// answers name that time.
-fn wait_of_attempt(wanted: Duration, left: Duration) -> Duration {
-    let is_first = left < wanted && wanted - left < SHORTLY;
-    if is_first { wanted } else { left }
+/// The body of a request whose wait ends at `until`, for an attempt that begins now. The first attempt takes `is_first`
+/// and waits as long as it was asked to, so that answers name that time.
+pub fn body_until(wanted: &WantedLease, until: Instant, is_first: &AtomicBool) -> Vec<u8> {
+    let wait = match is_first.swap(false, Ordering::Relaxed) {
+        true => wanted.wait.0.min(LONGEST_WAIT),
+        false => until.saturating_duration_since(Instant::now()),
+    };
+    json_of(&WantedLease { wait: Span(wait), ..wanted.clone() })
 }
 
 /// Time limit for the answer to a request with this wait.
@@ -136,7 +131,7 @@ impl BoxClient {
         wanted: &WantedLease,
     ) -> Result<HeldBoxes, BoxClientError> {
         let wanted = named(wanted.clone())?;
-        let mut until = end_of_wait(&wanted);
+        let (mut until, is_first) = (end_of_wait(&wanted), AtomicBool::new(true));
         let (mut repeats, mut first_lost) = (RetryBackoff::default(), None);
         if !wanted.wait.0.is_zero() {
             self.calls.learn_members().await;
@@ -145,7 +140,7 @@ impl BoxClient {
             let asked = Instant::now();
             let left = until.saturating_duration_since(asked);
             // Less time is left each time.
-            let body = || body_until(&wanted, until);
+            let body = || body_until(&wanted, until, &is_first);
             match self.calls.acquire::<Granted>(pool, body, patience(left)).await {
                 Ok(granted) => return Ok(HeldBoxes::of(&self.calls, pool, granted, asked)),
                 Err(failed) => {
@@ -211,10 +206,10 @@ mod tests {
 
     #[test]
     fn a_first_attempt_waits_as_long_as_it_was_asked_to() {
-        let millis = Duration::from_millis;
-        assert_eq!(wait_of_attempt(millis(100), millis(97)), millis(100));
-        assert_eq!(wait_of_attempt(millis(60_000), millis(58_000)), millis(58_000));
-        // After a lost answer, a request without a wait is repeated for a while.
-        assert_eq!(wait_of_attempt(millis(0), millis(5_000)), millis(5_000));
+        let holder = reelyard_protocol::boxes::Holder::new("a").unwrap();
+        let wanted = WantedLease { wait: "1m".parse().unwrap(), ..WantedLease::by(holder) };
+        let (until, is_first) = (Instant::now() + Duration::from_secs(59), AtomicBool::new(true));
+        assert_eq!(body_until(&wanted, until, &is_first), json_of(&wanted));
+        assert_ne!(body_until(&wanted, until, &is_first), json_of(&wanted));
     }
 }

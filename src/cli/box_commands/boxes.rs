@@ -3,6 +3,7 @@
 use std::io::{self, IsTerminal, Write};
 use std::ops::ControlFlow;
 use std::process::ExitCode;
+use std::sync::atomic::AtomicBool;
 
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
@@ -322,8 +323,8 @@ pub fn acquire(
 ) -> Result<Granted, CommandFailure> {
     let is_watched = io::stderr().is_terminal();
     let wanted = box_client::named(wanted.clone()).map_err(anyhow::Error::from)?;
-    let until = box_client::end_of_wait(&wanted);
-    let body = || box_client::body_until(&wanted, until);
+    let (until, is_first) = (box_client::end_of_wait(&wanted), AtomicBool::new(true));
+    let body = || box_client::body_until(&wanted, until, &is_first);
     client.post_and_follow(&["pools", pool.as_str(), "leases"], body, until, |event| {
         if let Some(problem) = read::<Problem>(&event, "refused") {
             let is_passing = problem.is_of_this_node() || problem.leaves_outcome_open();
