@@ -5,6 +5,9 @@ use anyhow::{Context, Result, ensure};
 use reelyard_integration_tests::rigs::node_cluster::NodeCluster;
 use serde_json::Value;
 
+/// Where the mode of the host in these settings is changed.
+const HOST_MODE: &str = "/api/v1/hosts/127.0.0.1:9/mode";
+
 /// The numbers of the versions that a node knows, newest first.
 fn versions(cluster: &NodeCluster, index: usize) -> Option<Vec<u64>> {
     let answer = cluster.request(index, "GET", "/api/v1/config/versions", "")?;
@@ -106,7 +109,11 @@ fn settings_are_changed_for_all_nodes_and_outlive_the_leader() -> Result<()> {
     let in_force = succeeds(&cluster, 1, &["config", "reload", "--dry-run"])?;
     ensure!(in_force.contains("task.timeout: \"41m\" -> \"7m\""), "{in_force}");
 
-    // All nodes start again without what they knew of the record. None decides by its own file.
+    // All nodes start again without what they knew of the record. None decides by its own file: a host that was
+    // dropped and added again would be active.
+    let rest = cluster.request(1, "PUT", HOST_MODE, r#"{"mode":"maintenance"}"#);
+    let rest = rest.context("an answer")?;
+    ensure!(rest.status == 200, "{rest:?}");
     for node in &mut cluster.nodes {
         if let Some(process) = &mut node.process {
             process.kill();
@@ -124,6 +131,8 @@ fn settings_are_changed_for_all_nodes_and_outlive_the_leader() -> Result<()> {
     }
     let kept = hosts(&cluster, 0).context("hosts")?;
     ensure!(kept == ["127.0.0.1:9"], "{kept:?}");
+    let answer = cluster.request(0, "GET", "/api/v1/hosts", "").context("hosts")?;
+    ensure!(answer.body.contains("\"maintenance\""), "{}", answer.body);
 
     // An earlier version comes back. The node that was away gets it too.
     if let Some(process) = &mut cluster.nodes[0].process {

@@ -39,7 +39,7 @@ pub fn revert(
     record(node, wanted, dry_run, out)
 }
 
-/// Asks for the changes first: what is recorded then follows the version that they compare with.
+/// First asks for the changes by a dry run. The new version then follows the one that the dry run compared with.
 fn record(
     node: &NodeArgs,
     wanted: WantedSettings,

@@ -6,7 +6,7 @@ use reelyard_core::settings::{
     ConfigFaults, EffectiveSetting, Gathered, RawValue, SettingOrigin, SettingsGroup,
     SettingsReader,
 };
-use reelyard_settings::cluster_settings::SettingsText;
+use reelyard_settings::cluster_settings::{SettingsText, SettingsVersion};
 use toml::Value;
 
 use super::file;
@@ -23,6 +23,12 @@ pub struct RecordedSettings {
     pub version: u64,
     /// A configuration file that sets only settings of the cluster.
     pub text: SettingsText,
+}
+
+impl From<&SettingsVersion> for RecordedSettings {
+    fn from(version: &SettingsVersion) -> Self {
+        RecordedSettings { version: version.number, text: version.text.clone() }
+    }
 }
 
 impl RecordedSettings {

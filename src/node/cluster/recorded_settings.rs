@@ -16,7 +16,7 @@ use reelyard_core::event::RequestId;
 use reelyard_core::secret_id::IdSource;
 use reelyard_journal::Journal;
 use reelyard_replication::Member;
-use reelyard_settings::cluster_settings::{ClusterSettingsView, RecordSettings, SettingsVersion};
+use reelyard_settings::cluster_settings::{ClusterSettingsView, RecordSettings};
 use tokio::sync::Notify;
 use tokio::time::sleep;
 
@@ -58,11 +58,6 @@ pub struct SettingsFollower {
     pub clock: Clock,
 }
 
-/// The settings on record as a node runs with them.
-fn recorded(version: &SettingsVersion) -> RecordedSettings {
-    RecordedSettings { version: version.number, text: version.text.clone() }
-}
-
 /// Lets owners decide as soon as it is known that this node runs with the newest settings. If it does not, the
 /// [`SettingsFollower`] does that later.
 pub async fn allow_if_current(
@@ -75,7 +70,7 @@ pub async fn allow_if_current(
         news.borrow_and_update();
         let view = views.load();
         if view.is_ready {
-            if view.book.newest().map(|newest| recorded(newest)) == in_force {
+            if view.book.newest().map(|newest| RecordedSettings::from(&**newest)) == in_force {
                 journal.allow_decisions(true);
             }
             return;
@@ -105,7 +100,7 @@ impl SettingsFollower {
 
     /// Whether nothing is left to do. Tries to bring that about.
     async fn is_followed(&self, view: &ClusterSettingsView, is_cached: &mut bool) -> bool {
-        let newest = view.book.newest().map(|newest| recorded(newest));
+        let newest = view.book.newest().map(|newest| RecordedSettings::from(&**newest));
         if self.reloader.recorded().await != newest {
             *is_cached = false;
             if !self.follow(newest.clone(), view).await {

@@ -37,6 +37,6 @@ pub struct RecordSettings {
     pub by: String,
     /// The reason, for the history. It may be empty.
     pub why: String,
-    /// The idempotency key of the request.
+    /// The name of the commit. The text and `follows` make a repetition harmless.
     pub request: RequestId,
 }

@@ -67,7 +67,7 @@ pub async fn show(
 {
     let view = state.actors.settings_views.load();
     let version = known(&view, number.into_inner())?;
-    let shown = as_recorded(version).shown().map_err(bad_configuration)?;
+    let shown = RecordedSettings::from(version).shown().map_err(bad_configuration)?;
     let value = |setting: EffectiveSetting| RecordedSetting {
         value: setting.value.filter(|_| !setting.is_secret),
         key: setting.key,
@@ -114,7 +114,7 @@ pub async fn record(
         (None, Some(version)) => (known(&view, version)?.text.clone(), Vec::new()),
         _ => return Err(ProblemResponse::bad_request("set exactly one of text and version").into()),
     };
-    let before = as_recorded(known(&view, follows)?);
+    let before = RecordedSettings::from(known(&view, follows)?);
     let is_same = before.text == text;
     let after = RecordedSettings { version: follows.saturating_add(1), text: text.clone() };
     let changes = state.reloader.changes(Some(before), after).await?;
@@ -180,10 +180,6 @@ fn known(view: &ClusterSettingsView, number: u64) -> Result<&SettingsVersion, Pr
         None => "no settings are on record".to_owned(),
     };
     version.map(AsRef::as_ref).ok_or_else(|| ProblemResponse::not_found(kept()))
-}
-
-fn as_recorded(version: &SettingsVersion) -> RecordedSettings {
-    RecordedSettings { version: version.number, text: version.text.clone() }
 }
 
 fn info(version: &SettingsVersion) -> SettingsVersionInfo {
