@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use reelyard_boxes::box_lease::{EndedLease, Grant, Lease, LeaseEnd, Priority};
+use reelyard_boxes::box_lease::{EndedLease, Grant, HeldLease, Lease, LeaseEnd, Priority};
 use reelyard_core::clock::Millis;
 use reelyard_protocol::boxes::{BoxNumber, FenceToken, Holder, LeaseId, PoolName, Reason};
 use serde::{Deserialize, Deserializer, Serialize, de};
@@ -89,21 +89,21 @@ pub struct GrantedLease {
     pub token: FenceToken,
     /// End of the term without a renewal.
     pub expires_at: Rfc3339,
-    /// Time left until `expires_at`. Use it if the clock of the holder may be wrong.
+    /// Time that the lease certainly lasts. Use it if the clock of the holder may be wrong. It can be up to
+    /// 1 % shorter than the time until `expires_at`, because the clock of the node may run slowly.
     pub left: Span,
 }
 
 impl GrantedLease {
     /// The answer to the holder of a lease at `now`.
-    pub fn of(lease: &Lease, now: Millis) -> Self {
-        // A lease is only reported once its end is set.
-        let expires_at = lease.expires_at.unwrap_or(lease.granted);
+    pub fn of(lease: &HeldLease, now: Millis) -> Self {
         GrantedLease {
             lease_id: lease.id,
             box_id: lease.box_id(),
             token: lease.token,
-            expires_at: Rfc3339(expires_at),
-            left: Span(expires_at.since(now)),
+            // A lease is only reported once its end is set.
+            expires_at: Rfc3339(lease.expires_at.unwrap_or(lease.granted)),
+            left: Span(lease.left(now)),
         }
     }
 }
@@ -120,7 +120,7 @@ pub struct Granted {
     pub token: FenceToken,
     /// End of the term without a renewal.
     pub expires_at: Rfc3339,
-    /// Time left until `expires_at`.
+    /// Time that the lease certainly lasts.
     pub left: Span,
     /// All leases, in the order of their tokens.
     pub leases: Vec<GrantedLease>,

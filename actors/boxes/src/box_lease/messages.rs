@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::{oneshot, watch};
 
 use crate::box_lease::state::event::{BoxRefusal, NewGrant};
+use crate::box_lease::state::leases::held_lease::HeldLease;
 use crate::box_lease::state::leases::lease::Lease;
 use crate::box_lease::state::pools::spec::PoolSpec;
 
@@ -140,7 +141,7 @@ impl BoxLeaseRequest {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Grant {
     /// A lease for each, in the order of their tokens.
-    pub leases: Vec<Arc<Lease>>,
+    pub leases: Vec<HeldLease>,
     /// The epoch of the grant.
     pub epoch: Epoch,
 }
@@ -188,7 +189,7 @@ pub enum AcquireProgress {
 
 /// Extends the term of a lease. Answers the lease with its new term.
 #[derive(Clone, Copy, Debug, Message)]
-#[rtype(result = "Result<Arc<Lease>, BoxError>")]
+#[rtype(result = "Result<HeldLease, BoxError>")]
 pub struct RenewLease {
     /// The id of the lease.
     pub lease: LeaseId,

@@ -162,6 +162,9 @@ impl Default for SystemClock {
 /// the system has caught up. A longer step takes effect.
 pub const LARGEST_HELD_STEP: Duration = Duration::from_secs(5 * 60);
 
+/// A clock that is ahead, and waits for another one, loses one part in this many.
+pub const SLOWER_BY_ONE_IN: u32 = 100;
+
 impl Clock {
     /// The system's clock, with small backward steps held back.
     pub fn system() -> Self {
@@ -343,7 +346,8 @@ impl SystemClock {
         let wall = i128::from(system.0) * 1000;
         let micros = latest.map_or(wall, |before| {
             let passed = monotonic.saturating_sub(before.monotonic);
-            let slowed = i128::try_from((passed - passed / 100).as_micros()).unwrap_or(0);
+            let slowed =
+                i128::try_from((passed - passed / SLOWER_BY_ONE_IN).as_micros()).unwrap_or(0);
             let gone_on = before.micros + slowed;
             let largest = i128::try_from(LARGEST_HELD_STEP.as_micros()).unwrap_or(0);
             if gone_on - wall > largest { wall } else { gone_on.max(wall) }

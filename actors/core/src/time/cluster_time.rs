@@ -3,13 +3,10 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::clock::{LatestTime, Millis};
+use super::clock::{LatestTime, Millis, SLOWER_BY_ONE_IN};
 
 /// An entry that is further ahead than this was decided by a wrong clock, and does not count.
 const FARTHEST_ENTRY: Duration = Duration::from_secs(60 * 60);
-
-/// The time of a former leader loses one part in this many, so that the own clock catches up.
-const SLOWER_BY_ONE_IN: u32 = 100;
 
 /// The time by the clock of the leader, and by the journal. Clones share it.
 #[derive(Clone, Debug, Default)]

@@ -8,8 +8,8 @@ use std::time::Duration;
 use actix::prelude::*;
 use reelyard_boxes::box_lease::{
     AcquireRoutes, Acquisition, BoxError, BoxLease, BoxLeaseRequest, BoxLeaseSettings, BoxPhase,
-    BoxRefusal, BoxViewHandle, Grant, Lease, PoolPut, PoolSpec, ProcessDueBoxes, PutPool,
-    ReleaseLease, RenewLease,
+    BoxRefusal, BoxViewHandle, Grant, HeldLease, Lease, PoolPut, PoolSpec, ProcessDueBoxes,
+    PutPool, ReleaseLease, RenewLease,
 };
 use reelyard_core::clock::{Clock, Millis};
 use reelyard_core::event::PieceId;
@@ -182,7 +182,7 @@ impl BoxYard {
     }
 
     /// Renews a lease.
-    pub async fn renew(&self, lease: &Lease) -> Result<Arc<Lease>, BoxError> {
+    pub async fn renew(&self, lease: &Lease) -> Result<HeldLease, BoxError> {
         self.send(RenewLease { lease: lease.id, token: lease.token, ttl: None }).await
     }
 
@@ -239,7 +239,7 @@ pub fn one(answer: Result<Grant, BoxError>) -> Arc<Lease> {
     match answer {
         Ok(grant) => {
             assert_eq!(grant.leases.len(), 1);
-            Arc::clone(&grant.leases[0])
+            Arc::clone(&grant.leases[0].lease)
         }
         Err(error) => panic!("nothing was granted: {error}"),
     }

@@ -95,9 +95,10 @@ impl Crowd {
                 Some(answer) => {
                     self.ended += 1;
                     match answer {
-                        Ok(grant) => {
-                            grant.leases.into_iter().for_each(|lease| self.record_lease(lease))
-                        }
+                        Ok(grant) => grant
+                            .leases
+                            .into_iter()
+                            .for_each(|lease| self.record_lease(lease.lease)),
                         Err(BoxError::Journal(error)) => panic!("{error}"),
                         Err(_) => {}
                     }
@@ -158,7 +159,7 @@ impl Crowd {
         for acquisition in std::mem::take(&mut self.waiting) {
             self.ended += 1;
             if let Ok(grant) = acquisition.await {
-                grant.leases.into_iter().for_each(|lease| self.record_lease(lease));
+                grant.leases.into_iter().for_each(|lease| self.record_lease(lease.lease));
             }
         }
         let yard = BoxYard::open_with(dir, clock, BoxLeaseSettings::default(), hosts).await;

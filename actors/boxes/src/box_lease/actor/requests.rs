@@ -1,7 +1,5 @@
 //! Requests to the BoxLeaseActor, except those for boxes.
 
-use std::sync::Arc;
-
 use actix::fut::wrap_future;
 use actix::{ActorFutureExt, Context, Handler, MessageResult};
 use reelyard_core::actor_parts::ChangeSettings;
@@ -12,7 +10,7 @@ use super::grants::MYSELF;
 use crate::box_lease::state::event::{BoxEvent, BoxOutcome, BoxRefusal};
 use crate::box_lease::state::pools::spec::BadSpec;
 use crate::box_lease::{
-    AdoptPool, BoxError, BoxLease, BoxLeaseSettings, Lease, PoolPut, ProcessDueBoxes, PutPool,
+    AdoptPool, BoxError, BoxLease, BoxLeaseSettings, HeldLease, PoolPut, ProcessDueBoxes, PutPool,
     QuarantineBox, RecheckPool, ReleaseLease, RemovePool, RenewLease, RevokeLease, SharedTable,
     UnquarantineBox, VerifyLease,
 };
@@ -37,8 +35,10 @@ impl BoxLease {
         self.answer_request(asked, decide, |actor, outcomes| read(actor, first(outcomes)?))
     }
 
-    fn live(&self, id: LeaseId) -> Result<Arc<Lease>, BoxError> {
-        Ok(Arc::clone(self.replica.piece().read().live(id)?))
+    fn held(&self, id: LeaseId) -> Result<HeldLease, BoxError> {
+        let now = self.now();
+        let table = self.replica.piece().read();
+        Ok(self.memory.terms.held(table.live(id)?, now))
     }
 }
 
@@ -95,7 +95,7 @@ impl Handler<RemovePool> for BoxLease {
 }
 
 impl Handler<RenewLease> for BoxLease {
-    type Result = BoxReply<Arc<Lease>>;
+    type Result = BoxReply<HeldLease>;
 
     fn handle(&mut self, asked: RenewLease, ctx: &mut Context<Self>) -> Self::Result {
         let RenewLease { lease, token, ttl } = asked;
@@ -107,7 +107,7 @@ impl Handler<RenewLease> for BoxLease {
                 Ok(event) => Ok(vec![event]),
             }
         };
-        self.answer_once(MYSELF, decide, move |actor, _| actor.live(lease))
+        self.answer_once(MYSELF, decide, move |actor, _| actor.held(lease))
     }
 }
 
@@ -185,7 +185,7 @@ impl Handler<RevokeLease> for BoxLease {
         let RevokeLease { lease, reason, asked_by } = asked;
         let by = asked_by.clone();
         let decide = |actor: &mut Self| {
-            actor.live(lease)?;
+            actor.held(lease)?;
             tracing::info!(?lease, asked_by, "lease revocation requested");
             Ok(vec![BoxEvent::Revoked { leases: vec![lease], by: asked_by, reason }])
         };
@@ -193,7 +193,7 @@ impl Handler<RevokeLease> for BoxLease {
             match outcome {
                 BoxOutcome::Ended { leases } if leases.contains(&lease) => Ok(()),
                 // The lease ended for another reason before.
-                _ => actor.live(lease).map(drop),
+                _ => actor.held(lease).map(drop),
             }
         })
     }

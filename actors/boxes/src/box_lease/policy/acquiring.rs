@@ -99,8 +99,11 @@ impl BoxMemory {
         leases: &[LeaseId],
     ) -> Result<Grant, BoxError> {
         let epoch = context.epoch.ok_or(BoxError::LeaderChanged)?;
-        let found = leases.iter().map(|id| context.table.live(*id).cloned());
-        Ok(Grant { leases: found.collect::<Result<_, BoxRefusal>>()?, epoch })
+        let mut held = Vec::with_capacity(leases.len());
+        for id in leases {
+            held.push(self.terms.held(context.table.live(*id)?, context.now));
+        }
+        Ok(Grant { leases: held, epoch })
     }
 
     /// The request was granted before: a repetition gets the same answer.

@@ -8,16 +8,13 @@
 
 use std::time::Duration;
 
-use reelyard_core::clock::Millis;
+use reelyard_core::clock::{Millis, SLOWER_BY_ONE_IN};
 
 /// If the wall clock is ahead by at most this, the time of shares follows it at once.
 pub const LARGEST_STEP: Duration = Duration::from_secs(60 * 60);
 
 /// How far a claim may move against the monotonic clock and still count as the same claim.
 const SAME_CLAIM: i128 = 60 * NANOS_A_SECOND;
-
-/// While the wall clock is behind, this time loses one part in this many.
-const SLOWER_BY_ONE_IN: u32 = 100;
 
 const NANOS_A_SECOND: i128 = 1_000_000_000;
 const NANOS_A_MILLI: i128 = 1_000_000;

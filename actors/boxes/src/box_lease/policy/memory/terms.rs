@@ -5,12 +5,14 @@
 //! counted by it when a process begins to decide.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use reelyard_core::clock::{ClockReading, Millis};
 use reelyard_protocol::boxes::LeaseId;
 
 use super::schedule::KeyedDeadlines;
+use crate::box_lease::state::leases::held_lease::HeldLease;
 use crate::box_lease::state::leases::lease::Lease;
 
 /// The terms of the live leases.
@@ -99,6 +101,13 @@ impl LeaseTerms {
     pub fn is_over(&self, id: LeaseId, now: ClockReading) -> bool {
         let has_passed = self.passing.at(&id).is_none_or(|ends| ends <= now.monotonic);
         has_passed && self.hold_ends.contains_key(&id)
+    }
+
+    /// A live lease with the rest of its term, for an answer to its holder.
+    pub fn held(&self, lease: &Arc<Lease>, now: ClockReading) -> HeldLease {
+        let ends = self.passing.at(&lease.id).unwrap_or_default();
+        let left_from_commit = ends.saturating_sub(now.monotonic);
+        HeldLease { lease: Arc::clone(lease), left_from_commit }
     }
 
     /// How long it is until a term may be over.
