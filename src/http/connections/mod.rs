@@ -151,6 +151,8 @@ where
     let shown = open.subscribe();
     actix_rt::Arbiter::new().spawn_fn(move || {
         drop(actix_rt::spawn(async move {
+            // A service wakes its thread twice a second. A node alone never needs it.
+            let Some(mut forwarded) = streams.recv().await else { return };
             let service = HttpService::build()
                 // Needed to notice a client that left.
                 .h1_allow_half_closed(false)
@@ -161,7 +163,7 @@ where
                 Ok(service) => Rc::new(service),
                 Err(error) => return tracing::error!(?error, "forwarded requests are not served"),
             };
-            while let Some(forwarded) = streams.recv().await {
+            loop {
                 let (from, service) = (forwarded.from, Rc::clone(&service));
                 let open = Arc::clone(&open);
                 open.send_modify(|open: &mut usize| *open += 1);
@@ -178,6 +180,8 @@ where
                     }
                     open.send_modify(|open| *open -= 1);
                 });
+                let Some(next) = streams.recv().await else { return };
+                forwarded = next;
             }
         }))
     });
