@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use crate::address::{ROOT, encoded, page_query};
 use crate::format::{age_tag, count, day_and_time, visible_text};
 use crate::frame::role_words;
-use crate::parts::act::{command, post_button};
+use crate::parts::act::{as_command, command, post_button};
 use crate::parts::dialog::{AskDialog, ask_dialog};
 use crate::parts::icon::{Glyph, icon};
 use crate::parts::mark::{Tone, tag};
@@ -205,7 +205,11 @@ fn user_actions(viewer: &Viewer, user: &UserLine) -> Markup {
     let language = viewer.language;
     let post = |action: &str, words: Text| {
         let address = format!("{ROOT}/access/users/{}/{action}", encoded(&user.name));
-        post_button(&address, "btn sm", html! { (words.of(language)) })
+        let label = format!("{}, {}", words.of(language), user.name);
+        html! {
+            (post_button(&address, "btn sm", html! { (words.of(language)) }))
+            (as_command(viewer, &label, &ask(action, &user.name)))
+        }
     };
     html! {
         @if user.is_locked { (post("unlock", access::UNLOCK)) " " }
@@ -273,6 +277,7 @@ fn sessions(viewer: &Viewer, model: &AccessPageModel) -> Markup {
                         td.act {
                             @if viewer.rights.admin || session.is_own {
                                 (post_button(&format!("{ROOT}/access/sessions/{}/end", encoded(&session.id)), "btn sm", html! { (access::END_SESSION.of(language)) span.vh { " " (label) } }))
+                                @if viewer.rights.admin { (as_command(viewer, &label, &ask("end", &session.id))) }
                             }
                         }
                     }

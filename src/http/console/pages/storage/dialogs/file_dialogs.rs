@@ -4,7 +4,7 @@ use reelyard_console::Viewer;
 use reelyard_console::address::ROOT;
 use reelyard_console::format::{bytes, counted};
 use reelyard_console::pages::files::FilesPageQuery;
-use reelyard_console::parts::act::CommandLines;
+use reelyard_console::parts::act::{CommandLines, CurlCall};
 use reelyard_console::parts::dialog::{AskDialog, NAMES_LISTED};
 use reelyard_console::text::{Text, common, outcomes};
 use reelyard_core::names::{FileId, FileName};
@@ -101,7 +101,10 @@ pub fn of_query(
         values,
         reason_label: Some(outcomes::REASON.of(language).to_owned()),
         back: FilesPageQuery { ask: String::new(), ..query.clone() }.address(),
-        commands: CommandLines { reelyard: commands(command, in_command), curl: None },
+        commands: CommandLines {
+            reelyard: commands(command, in_command),
+            curl: pin_call(&query.ask, &names),
+        },
         ..AskDialog::default()
     })
 }
@@ -159,6 +162,18 @@ fn placed_or_copied(state: &NodeHttpState) -> RoaringBitmap {
     let mut files = PlacedFiles::new(&tasks, &state.actors.heartbeat_view.load()).all;
     files.extend(copied.map(|file| file.0));
     files
+}
+
+/// The call that pins or unpins the first of these files: it is one call for each. None for copies, whose host the
+/// planner chooses.
+fn pin_call(ask: &str, names: &[FileName]) -> Option<CurlCall> {
+    let method = match ask {
+        "pin" => "PUT",
+        "unpin" => "DELETE",
+        _ => return None,
+    };
+    let path = format!("/files/{}/pin", names.first()?.to_percent());
+    Some(CurlCall { method: method.to_owned(), path, ..CurlCall::default() })
 }
 
 /// The words of a command with these names; none without a command.
