@@ -132,7 +132,8 @@ mod tests {
             assert!(head.to_ascii_lowercase().contains("retry-after: 1"), "{problem}");
             assert!(head.contains("application/problem+json"), "{problem}");
             assert!(body.contains("/starting\"") || body.contains(":starting\""), "{problem}");
-            for (language, words) in [("en", "The node is starting"), ("ko", "노드가 시작 중입니다")]
+            for (language, words) in
+                [("en", "The node is starting"), ("ko", "노드가 시작 중입니다")]
             {
                 let header = match language {
                     "en" => "Accept: text/html\r\nAccept-Language: en",
