@@ -54,7 +54,7 @@ assets! {
     /// Colours, letters and layout.
     STYLE = "console.css", "console.css", "text/css; charset=utf-8",
         "reelyard", "MIT OR Apache-2.0",
-        "b4c08b695374d68b6d5e39194ffa18c6600653a830231d6d7c8c35d4068839ca";
+        "b724a978c6b954a2f26d82859d3316bbe1aa85402c5d4f69b235dfd29fa2705f";
     /// Keys, ages, selection, copying and dialogs.
     SCRIPT = "console.js", "console.js", "text/javascript; charset=utf-8",
         "reelyard", "MIT OR Apache-2.0",

@@ -175,7 +175,7 @@ fn an_operator_sees_who_is_missing_and_when_no_change_is_possible() -> Result<()
     for index in 1..3 {
         cluster.process(index)?.pause()?;
     }
-    cluster.start(0)?;
+    cluster.begin(0)?;
     wait_for("the node says that it is starting", &[cluster.process(0)?], || {
         let (code, text) = cluster.fetch(0, "/api/v1/cluster")?;
         (code == 503 && text.contains("the node is starting")).then_some(())

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use crate::address::{ROOT, encoded, page_query};
-use crate::format::{age_tag, count, day_and_time, visible_text};
+use crate::format::{age_tag, count, day_and_time, node_text};
 use crate::frame::role_words;
 use crate::parts::act::{as_command, command, post_button};
 use crate::parts::dialog::{AskDialog, ask_dialog};
@@ -222,6 +222,17 @@ fn user_actions(viewer: &Viewer, user: &UserLine) -> Markup {
     }
 }
 
+/// The rights of a token: the words of a role, the host of a worker, or the scopes.
+fn rights_words(viewer: &Viewer, rights: &str) -> String {
+    let role = match rights {
+        "viewer" => ViewerRole::Viewer,
+        "operator" => ViewerRole::Operator,
+        "admin" => ViewerRole::Admin,
+        other => return node_text(viewer.language, other),
+    };
+    role_words(role).of(viewer.language).to_owned()
+}
+
 fn tokens(viewer: &Viewer, model: &AccessPageModel) -> Markup {
     let language = viewer.language;
     let head = list(viewer, "access-tokens", access::TOKENS, &model.tokens_page);
@@ -238,7 +249,7 @@ fn tokens(viewer: &Viewer, model: &AccessPageModel) -> Markup {
                 @for token in &model.tokens {
                     tr {
                         td.b.wide data-l=(access::NAME.of(language)) { bdi { (token.name) } }
-                        td.wide data-l=(access::ROLE.of(language)) { (visible_text(&token.rights)) }
+                        td.wide data-l=(access::ROLE.of(language)) { (rights_words(viewer, &token.rights)) }
                         td data-l=(access::LAST_USED.of(language)) { (used(viewer, token.last_used)) }
                         td.nw data-l=(access::ENDS.of(language)) { @match token.ends { Some(at) => (day_and_time(viewer, at)), None => span.muted { (access::NEVER.of(language)) } } }
                         td.act {

@@ -51,10 +51,11 @@ pub fn post_icon(address: &str, glyph: Glyph, label: &str) -> Markup {
 }
 
 /// A link beside a button that acts at once, to the dialog of the same action: there are its command lines and a field
-/// for a reason. A row has no lines of its own, because all viewers share it and each has another address of the node.
+/// for a reason. A row has no lines of its own, because all viewers share it and each has another address of the node. A
+/// narrow table leaves the link out: there the dialog of picked rows has the lines.
 pub fn as_command(viewer: &Viewer, action: &str, dialog: &str) -> Markup {
     let label = common::AS_COMMAND_OF.fill(viewer.language, &[("action", action)]);
-    html! { a.ib href=(dialog) aria-label=(label) title=(label) { (icon(Glyph::Terminal)) } }
+    html! { a.ib.lines href=(dialog) aria-label=(label) title=(label) { (icon(Glyph::Terminal)) } }
 }
 
 /// A command with its button that copies it. Without script only the text stands there.

@@ -134,7 +134,7 @@ fn a_button_that_acts_at_once_has_a_way_to_its_command() {
                 }
                 buttons += 1;
                 let after = button.split_once("</button>").unwrap().1;
-                let is_beside = after.starts_with("<a class=\"ib\" href=\"/console/");
+                let is_beside = after.starts_with("<a class=\"ib lines\" href=\"/console/");
                 let dialog = after.split('"').nth(3).unwrap_or_default();
                 assert!(is_beside && dialog.contains("ask="), "{name}: {address} {after:.80}");
             }

@@ -59,7 +59,8 @@ fn check_call(line: &[String], document: &Value) -> Result<()> {
     let method = line.iter().position(|word| word == "-X").and_then(|at| line.get(at + 1));
     let method = method.map_or("get".to_owned(), |method| method.to_lowercase());
     let url = line.last().context("no URL")?;
-    let (_, target) = url.split_once("/api/v1").with_context(|| format!("{line:?}"))?;
+    let begin = url.find("/api/v1").with_context(|| format!("{line:?}"))?;
+    let target = &url[begin..];
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
     let paths = document["paths"].as_object().context("no paths")?;
     // A fixed part goes before a parameter: "/sessions/current".
@@ -121,7 +122,7 @@ impl ConsoleYard {
 
 #[test]
 fn a_wrong_call_is_noticed() {
-    let document = serde_json::json!({ "paths": { "/hosts/{host}": {
+    let document = serde_json::json!({ "paths": { "/api/v1/hosts/{host}": {
         "get": { "parameters": [{ "name": "q" }] }, "put": { "requestBody": {} },
     } } });
     let check = |line: &str| {

@@ -136,6 +136,8 @@ pub const CHANGES: &[(&str, &str)] = &[
         "this node runs alone, and its file decides: change the file, and run \"reelyard config reload\"",
         "이 노드는 단독으로 실행되며 파일의 설정을 씁니다. 파일을 바꾼 뒤 \"reelyard config reload\"를 실행하십시오",
     ),
+    // Rights of a token.
+    ("worker {host}", "워커 {host}"),
     // Calls of the API.
     (
         "{text} is not a cursor of this list: use `next` of the previous page",
