@@ -50,9 +50,9 @@ pub fn post_icon(address: &str, glyph: Glyph, label: &str) -> Markup {
     }
 }
 
-/// A link beside a button that acts at once, to the dialog of the same action: there are its command lines and a field
-/// for a reason. A row has no lines of its own, because all viewers share it and each has another address of the node. A
-/// narrow table leaves the link out: there the dialog of picked rows has the lines.
+/// A link beside a button that acts at once, to the dialog of the same action with its command lines. A row has no
+/// lines of its own, because all viewers share it and each has another address of the node. A narrow table leaves the
+/// link out: there the dialog of picked rows has the lines.
 pub fn as_command(viewer: &Viewer, action: &str, dialog: &str) -> Markup {
     let label = common::AS_COMMAND_OF.fill(viewer.language, &[("action", action)]);
     html! { a.ib.lines href=(dialog) aria-label=(label) title=(label) { (icon(Glyph::Terminal)) } }

@@ -102,7 +102,7 @@ texts! {
     ASK_UNLOCK = "Unlock {name}?", "잠금을 해제하시겠습니까? {name}";
     ASK_UNLOCK_TEXT = "The lock after wrong passwords ends now.", "틀린 암호로 인한 잠금이 지금 끝납니다.";
     ASK_END_SESSION = "End this session?", "이 세션을 종료하시겠습니까?";
-    ASK_END_SESSION_TEXT = "Its browser or program must log in again. What was not sent stays undone.", "해당 브라우저나 프로그램은 다시 로그인해야 합니다. 보내지 않은 작업은 처리되지 않습니다.";
+    ASK_END_SESSION_TEXT = "Its browser or program must log in again. A form that was not sent yet is lost.", "해당 브라우저나 프로그램은 다시 로그인해야 합니다. 아직 보내지 않은 입력은 처리되지 않습니다.";
     ASK_REMOVE_USER = "Remove {name}?", "사용자를 제거하시겠습니까? {name}";
     ASK_REMOVE_USER_TEXT = "The sessions of the user end now.", "사용자의 세션이 지금 끝납니다.";
     VERB_REMOVE = "Remove", "제거";

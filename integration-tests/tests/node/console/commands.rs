@@ -107,7 +107,7 @@ fn the_lines_of_lists_and_of_actions_on_storage_work_as_shown() -> Result<()> {
         let tasks = format!("/console/tasks?state=done&host={}", yard.ground.source(0));
         assert!(yard.paste(&visit, &tasks, word)?.contains("alpha.mpg"));
         yard.paste(&visit, "/console/tasks?state=failed&blamed=source", word)?;
-        let why = yard.paste(&visit, "/console/tasks?q=gamma&why=beta%20gamma.mpg", word)?;
+        let why = yard.paste(&visit, "/console/tasks?cause=none&why=beta%20gamma.mpg", word)?;
         assert!(why.contains("beta gamma.mpg"), "{why}");
         for page in ["plan", "boxes", "files?state=waiting", "files?state=problem"] {
             for line in yard.lines(&visit, &format!("/console/{page}"), word)? {
@@ -206,9 +206,13 @@ fn the_lines_of_actions_on_links_boxes_and_access_work_as_shown() -> Result<()> 
         assert_eq!([&share["owner"], &share["note"]], ["press", "for Lee"], "{share}");
         assert_eq!(share["max_downloads"], 3, "{share}");
         let id = share["id"].as_str().context("no share")?.to_owned();
-        // It ends in 90 minutes: the second column of the time line is the second hour.
-        let columns = [(1, true), (5, false)];
-        for (column, is_listed) in columns {
+        let row = format!("value=\"{id}\"");
+        let is_shown = |column: &u64| {
+            let shown = yard.page(&visit, &format!("/console/shares?due={column}"));
+            shown.is_ok_and(|page| page.contains(&row))
+        };
+        let column = (0..60).find(is_shown).context("no column of the time line has the link")?;
+        for (column, is_listed) in [(column, true), (column + 5, false)] {
             let listed = yard.paste(&visit, &format!("/console/shares?due={column}"), word)?;
             assert_eq!(listed.contains("movies/alpha.mpg"), is_listed, "column {column}: {listed}");
         }
