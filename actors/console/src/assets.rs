@@ -54,7 +54,7 @@ assets! {
     /// Colours, letters and layout.
     STYLE = "console.css", "console.css", "text/css; charset=utf-8",
         "reelyard", "MIT OR Apache-2.0",
-        "b724a978c6b954a2f26d82859d3316bbe1aa85402c5d4f69b235dfd29fa2705f";
+        "a1e9018ee61dfe8510623eaea686cf9e9e4a73411fa6f3cc8f23c3903dea4cf8";
     /// Keys, ages, selection, copying and dialogs.
     SCRIPT = "console.js", "console.js", "text/javascript; charset=utf-8",
         "reelyard", "MIT OR Apache-2.0",
