@@ -52,7 +52,13 @@ impl ChaosClient {
     /// The system gives no client.
     pub fn new(urls: Vec<String>, links: &[SocketAddr], token: String) -> Result<Self> {
         let http = http_client::without_tls().no_proxy().timeout(ATTEMPT).build()?;
-        Ok(ChaosClient { http, urls: urls.into(), links: links.into(), token, ended: Arc::default() })
+        Ok(ChaosClient {
+            http,
+            urls: urls.into(),
+            links: links.into(),
+            token,
+            ended: Arc::default(),
+        })
     }
 
     /// Ends all clones.

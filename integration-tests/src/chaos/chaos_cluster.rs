@@ -3,6 +3,7 @@
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
 use reelyard::demo::cluster::fault_proxy::{self, CutLinks};
@@ -11,8 +12,9 @@ use tokio::runtime::Handle;
 
 use super::faults::clock_step::SteppedClocks;
 use super::faults::full_disk::FillableDisk;
-use super::histories::POOL;
+use super::histories::leases::{BOXES, POOL};
 use super::slow_links::{SlowLinks, SlowProxy};
+use crate::probes::waiting::PATIENCE;
 use crate::rigs::node_cluster::{NodeCluster, voters};
 use crate::rigs::yard::{ProcessYard, RoleProcess, wait_for};
 
@@ -142,6 +144,19 @@ impl ChaosCluster {
     pub fn leader(&self) -> Option<NodePlace> {
         let views = NodePlace::ALL.into_iter().find_map(|place| self.nodes.view(place.0));
         self.place_of(views?["leader"].as_u64()?)
+    }
+
+    /// Makes a node lead. A refused transfer is repeated: the node may be behind at first.
+    ///
+    /// # Errors
+    /// The node does not lead in time.
+    pub fn make_lead(&self, place: NodePlace) -> Result<()> {
+        let (began, number) = (Instant::now(), self.number(place).to_string());
+        while self.leader() != Some(place) {
+            let moved = self.nodes.call(place.0, &["cluster", "transfer", &number]);
+            ensure!(began.elapsed() < PATIENCE, "{place} does not lead: {}", moved.err);
+        }
+        Ok(())
     }
 
     /// Makes the node at `place` a member by the leader that `by` knows, and starts it.
@@ -274,7 +289,7 @@ fn settings(yard: &ProcessYard, links: SocketAddr, hook: SocketAddr) -> String {
         "{yard}[share]\nlisten = \"{links}\"\nroots = {{ masters = \"{masters}\" }}\n\
          notice_before = \"1s\"\nunknown_link_burst = 100000\n\
          [share.webhooks.chaos]\nurl = \"http://{hook}/\"\nsecret = \"chaos-0123456789abcdef\"\n\
-         timeout = \"2s\"\n[box.pools.{POOL}]\nsize = 3\n",
+         timeout = \"2s\"\n[box.pools.{POOL}]\nsize = {BOXES}\n",
         yard = yard.node_file(),
         masters = yard.path("masters").display(),
     )

@@ -35,6 +35,8 @@ pub struct ChaosOptions {
     pub seed: u64,
     /// Shows that the check finds something: forgets acknowledged shares on purpose.
     pub lose_on_purpose: bool,
+    /// Only faults whose text contains this.
+    pub only: Option<String>,
     /// Where the logs of all processes are copied at the end.
     pub logs: Option<PathBuf>,
 }
@@ -78,7 +80,9 @@ fn under_load(
         ended?;
     }
     let FaultRound { number, longest_pause, slowest } = faults;
-    println!("{number} faults, the longest pause {longest_pause:?}, the slowest recovery {slowest:?}");
+    println!(
+        "{number} faults, the longest pause {longest_pause:?}, the slowest recovery {slowest:?}"
+    );
     if let Some(violation) = found? {
         return Ok(Some(violation));
     }
@@ -110,9 +114,12 @@ impl FaultRound {
         let mut rng = Rng::with_seed(options.seed);
         let until = Instant::now() + options.time;
         while Instant::now() < until {
-            sleep(QUIET);
             let longest = (options.time / 6).min(LONGEST);
             let fault = ChaosFault::draw(&mut rng, cluster.leader(), longest);
+            if options.only.as_ref().is_some_and(|only| !fault.to_string().contains(only)) {
+                continue;
+            }
+            sleep(QUIET);
             println!("{fault}");
             if let Some(violation) = self.one(cluster, &histories.record, &fault)? {
                 return Ok(Some(format!("{violation}, at: {fault}")));

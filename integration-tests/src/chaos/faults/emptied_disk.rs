@@ -53,12 +53,12 @@ pub fn happen(cluster: &mut ChaosCluster, place: NodePlace, record: &ChaosRecord
     let node = &mut cluster.nodes.nodes[place.0];
     (node.api, node.more) = (api, more);
     cluster.nodes.write(place.0, true)?;
-    let old = cluster.number(place).to_string();
+    let number = cluster.number(place);
     wait_for("the old number is removed", &[cluster.nodes.process(other.0)?], || {
-        let removed = cluster.nodes.call(other.0, &["cluster", "remove", &old]);
+        let removed = cluster.nodes.call(other.0, &["cluster", "remove", &number.to_string()]);
         let view = cluster.nodes.view(other.0)?;
         let members = view["members"].as_array()?;
-        let is_there = members.iter().any(|member| member["number"].to_string() == old);
+        let is_there = members.iter().any(|member| member["number"] == number);
         (removed.code == Some(0) || !is_there).then_some(())
     })?;
     cluster.join(place, other)?;

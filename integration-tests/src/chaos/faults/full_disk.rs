@@ -1,10 +1,12 @@
 //! A full disk: a small one under the data directory of one node, which is filled and freed.
 
+use std::fmt;
 use std::path::Path;
 use std::thread::sleep;
 use std::time::Duration;
 
 use anyhow::Result;
+use fastrand::Rng;
 
 use super::FaultOutcome;
 use crate::chaos::chaos_cluster::{ChaosCluster, NodePlace};
@@ -30,13 +32,45 @@ impl FillableDisk {
     }
 }
 
-/// Fills the disk for `time`.
-pub fn happen(cluster: &ChaosCluster, time: Duration) -> FaultOutcome {
-    let Some(FillableDisk(disk)) = &cluster.disk else {
-        return FaultOutcome::Skipped("the right to mount a small disk: run it as root");
-    };
-    disk.fill();
-    sleep(time);
-    disk.clear();
-    FaultOutcome::Ended
+/// The rank of the node whose disk is full.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FullDisk {
+    /// It has the lead when its disk gets full.
+    OfLeader,
+    /// Any rank.
+    OfAny,
+}
+
+impl fmt::Display for FullDisk {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let place = FillableDisk::PLACE;
+        match self {
+            FullDisk::OfLeader => write!(f, "{place} leads, and its disk is full"),
+            FullDisk::OfAny => write!(f, "the disk of {place} is full"),
+        }
+    }
+}
+
+impl FullDisk {
+    /// One of the ranks.
+    pub fn draw(rng: &mut Rng) -> Self {
+        if rng.bool() { FullDisk::OfLeader } else { FullDisk::OfAny }
+    }
+
+    /// Fills the disk for `time`.
+    ///
+    /// # Errors
+    /// The node does not lead.
+    pub fn happen(self, cluster: &ChaosCluster, time: Duration) -> Result<FaultOutcome> {
+        let Some(FillableDisk(disk)) = &cluster.disk else {
+            return Ok(FaultOutcome::Skipped("the right to mount a small disk: run it as root"));
+        };
+        if self == FullDisk::OfLeader {
+            cluster.make_lead(FillableDisk::PLACE)?;
+        }
+        disk.fill();
+        sleep(time);
+        disk.clear();
+        Ok(FaultOutcome::Ended)
+    }
 }

@@ -17,6 +17,7 @@ use fastrand::Rng;
 use super::chaos_cluster::{ChaosCluster, NodePlace};
 use super::record::ChaosRecord;
 use clock_step::ClockStep;
+use full_disk::FullDisk;
 use links::LinkFault;
 use membership::Impairment;
 use other_settings::OtherSettings;
@@ -35,7 +36,7 @@ pub enum ChaosFault {
     /// The wall clock of a node is wrong for this time.
     Clock(ClockStep, NodePlace, Duration),
     /// The disk of one node is full for this time.
-    FullDisk(Duration),
+    FullDisk(FullDisk, Duration),
     /// The disk of a node is emptied under its number.
     EmptiedDisk(NodePlace),
     /// The node leads by a file with other settings and inputs for this time.
@@ -52,9 +53,7 @@ impl fmt::Display for ChaosFault {
             ChaosFault::Clock(step, place, time) => {
                 write!(f, "the clock of {place} is {step} for {time:?}")
             }
-            ChaosFault::FullDisk(time) => {
-                write!(f, "the disk of {} is full for {time:?}", full_disk::FillableDisk::PLACE)
-            }
+            ChaosFault::FullDisk(fault, time) => write!(f, "{fault} for {time:?}"),
             ChaosFault::EmptiedDisk(place) => write!(f, "the disk of {place} is emptied"),
             ChaosFault::OtherSettings(other, place, time) => {
                 write!(f, "{place} leads with {other} for {time:?}")
@@ -88,7 +87,7 @@ impl ChaosFault {
             3 | 4 => ChaosFault::Process(ProcessFault::Stopped, place, time),
             5..=9 => ChaosFault::Links(LinkFault::draw(rng), place, time),
             10 | 11 => ChaosFault::Clock(ClockStep::draw(rng), place, time),
-            12 => ChaosFault::FullDisk(time),
+            12 => ChaosFault::FullDisk(FullDisk::draw(rng), time),
             // The token of the administrator is on the first disk.
             13 => ChaosFault::EmptiedDisk(NodePlace::FIRST.others()[rng.usize(..2)]),
             14 => ChaosFault::OtherSettings(OtherSettings::draw(rng), place, time),
@@ -105,16 +104,12 @@ impl ChaosFault {
     ///
     /// # Errors
     /// A process or a command of the round failed.
-    pub fn happen(
-        &self,
-        cluster: &mut ChaosCluster,
-        record: &ChaosRecord,
-    ) -> Result<FaultOutcome> {
+    pub fn happen(&self, cluster: &mut ChaosCluster, record: &ChaosRecord) -> Result<FaultOutcome> {
         match self {
             ChaosFault::Process(fault, place, time) => fault.happen(cluster, *place, *time)?,
             ChaosFault::Links(fault, place, time) => fault.happen(cluster, *place, *time),
             ChaosFault::Clock(step, place, time) => return step.happen(cluster, *place, *time),
-            ChaosFault::FullDisk(time) => return Ok(full_disk::happen(cluster, *time)),
+            ChaosFault::FullDisk(fault, time) => return fault.happen(cluster, *time),
             ChaosFault::EmptiedDisk(place) => emptied_disk::happen(cluster, *place, record)?,
             ChaosFault::OtherSettings(other, place, time) => {
                 other.happen(cluster, *place, *time)?;

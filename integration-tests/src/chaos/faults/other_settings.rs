@@ -2,16 +2,13 @@
 
 use std::fmt;
 use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use anyhow::{Result, ensure};
+use anyhow::Result;
 use fastrand::Rng;
 
 use crate::chaos::chaos_cluster::{ChaosCluster, NodePlace};
 use crate::rigs::catalog::catalog_input::{grade_info, replace};
-
-/// How long a node is asked to lead.
-const PATIENCE: Duration = Duration::from_secs(20);
 
 /// The difference of one node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,11 +38,16 @@ impl OtherSettings {
     ///
     /// # Errors
     /// The node does not start.
-    pub fn happen(self, cluster: &mut ChaosCluster, place: NodePlace, time: Duration) -> Result<()> {
+    pub fn happen(
+        self,
+        cluster: &mut ChaosCluster,
+        place: NodePlace,
+        time: Duration,
+    ) -> Result<()> {
         let before = cluster.nodes.nodes[place.0].more.clone();
         let other = self.text(cluster, place, &before)?;
         restart(cluster, place, other)?;
-        lead(cluster, place)?;
+        cluster.make_lead(place)?;
         if self == OtherSettings::Settings {
             cluster.nodes.wait(place.0, "the node warns of its file", |view| {
                 view["warnings"].to_string().contains("to other values").then_some(())
@@ -75,14 +77,4 @@ fn restart(cluster: &mut ChaosCluster, place: NodePlace, more: String) -> Result
     cluster.nodes.nodes[place.0].more = more;
     cluster.nodes.write(place.0, true)?;
     cluster.start(place)
-}
-
-/// Makes the node lead. A refused transfer is repeated: the node may be behind at first.
-fn lead(cluster: &ChaosCluster, place: NodePlace) -> Result<()> {
-    let (began, number) = (Instant::now(), cluster.number(place).to_string());
-    while cluster.leader() != Some(place) {
-        let moved = cluster.nodes.call(place.0, &["cluster", "transfer", &number]);
-        ensure!(began.elapsed() < PATIENCE, "{place} does not lead: {}", moved.err);
-    }
-    Ok(())
 }

@@ -31,7 +31,12 @@ impl ProcessFault {
     ///
     /// # Errors
     /// The process does not run, or does not start again.
-    pub fn happen(self, cluster: &mut ChaosCluster, place: NodePlace, time: Duration) -> Result<()> {
+    pub fn happen(
+        self,
+        cluster: &mut ChaosCluster,
+        place: NodePlace,
+        time: Duration,
+    ) -> Result<()> {
         match self {
             ProcessFault::Killed => {
                 cluster.kill(place)?;

@@ -107,13 +107,7 @@ pub async fn use_downloads(
 }
 
 /// One visitor repeats a download at one node after the other, until it is complete or refused.
-async fn visit(
-    client: &ChaosClient,
-    history: &DownloadHistory,
-    at: usize,
-    id: &str,
-    first: usize,
-) {
+async fn visit(client: &ChaosClient, history: &DownloadHistory, at: usize, id: &str, first: usize) {
     for node in first.. {
         history.lock()[at].running += 1;
         let answer = client.download(node, id).await;

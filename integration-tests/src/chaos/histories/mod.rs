@@ -26,8 +26,6 @@ use register::RegisterHistory;
 use shares::ShareHistory;
 use tasks::TaskHistory;
 
-pub use leases::POOL;
-
 /// Clients that share, and clients that lease.
 const CLIENTS: usize = 4;
 

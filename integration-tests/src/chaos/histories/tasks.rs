@@ -129,9 +129,10 @@ async fn tasks_of_leader(client: &ChaosClient, node: usize) -> Option<Vec<Value>
 /// The first file without exactly one copy that is done.
 fn copied_twice(files: &[String], tasks: &[Value]) -> Option<String> {
     files.iter().find_map(|name| {
-        let done = tasks.iter().filter(|task| task["state"] == "done");
-        let copies = done.filter(|task| text(task, "name") == *name).count();
-        (copies != 1).then(|| format!("{name} was copied {copies} times"))
+        let done = tasks.iter().filter(|task| task["state"] == "done" && task["name"] == *name);
+        let copies: Vec<String> = done.map(|task| text(task, "id")).collect();
+        (copies.len() != 1)
+            .then(|| format!("{name} was copied {} times: tasks {copies:?}", copies.len()))
     })
 }
 
