@@ -144,8 +144,13 @@ impl NodeClient {
     }
 
     /// `POST /api/v1/<path>` without a body, for a call with an empty answer.
-    pub fn post_for_nothing(&self, path: &[&str]) -> Result<(), CommandFailure> {
-        self.send(&ApiRequest::new(Method::POST, ApiTarget::of(path))).map(drop)
+    pub fn post_for_nothing(
+        &self,
+        path: &[&str],
+        query: &[(&str, &str)],
+    ) -> Result<(), CommandFailure> {
+        let target = ApiTarget::of(path).with_query(query);
+        self.send(&ApiRequest::new(Method::POST, target)).map(drop)
     }
 
     /// `POST /api/v1/<path>`, without a body.

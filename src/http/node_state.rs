@@ -18,6 +18,7 @@ use reelyard_journal::Journal;
 use reelyard_protocol::signed_call::SignedCallVerifier;
 use reelyard_replication::Leadership;
 use reelyard_shares::share_expiry::Share;
+use reelyard_shares::share_files::ROOT_ID_FILE;
 use reelyard_yard::heartbeat::Health;
 use reelyard_yard::task_manager::plan::Unusable;
 use reelyard_yard::task_manager::{PlanningMode, TaskSettings};
@@ -184,11 +185,30 @@ impl NodeHttpState {
         let of_cluster = self.cluster.warnings(self.clock.now());
         let own = tokens
             .chain(of_cluster)
+            .chain(self.share_root_warnings())
             .chain(insecure)
             .chain(clock)
             .chain(audit)
             .chain(open_files::shortage_warning());
         message.chain(of_boxes).chain(of_copies).chain(of_inputs).chain(own).collect()
+    }
+
+    /// Share roots whose directories cannot be used, or would not be recognised.
+    fn share_root_warnings(&self) -> Vec<String> {
+        let view = self.actors.share_files_views.load();
+        let mut warnings = Vec::new();
+        for (root, why) in &view.unreachable {
+            warnings.push(format!(
+                "Links of share root {root} answer 503, and none of its shares end as removed: {why}"
+            ));
+        }
+        for (root, why) in &view.unidentified {
+            warnings.push(format!(
+                "Share root {root} has no id, so no node notices another directory at its path. The file \
+                 {ROOT_ID_FILE} in it cannot be written: {why}"
+            ));
+        }
+        warnings
     }
 
     /// The consequence of an unencrypted `listen` that other hosts can reach.

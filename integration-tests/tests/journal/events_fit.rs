@@ -29,8 +29,9 @@ use reelyard_settings::cluster_settings::{
 };
 use reelyard_shares::share_expiry::{
     self, ClientKey, Deadline, LONGEST_NOTE, LONGEST_OWNER, LONGEST_PATH, MoveEnd, NewMove,
-    NewShare, PasswordHash, RootName, ShareChanges, ShareEvent, ShareId, ShareKind, ShareLocation,
-    ShareNote, ShareOwner, SharePath, ShareTable, ShareTerm, ShareTerms, SharedFileIdentity,
+    NewShare, PasswordHash, RootId, RootName, ShareChanges, ShareEvent, ShareId, ShareKind,
+    ShareLocation, ShareNote, ShareOwner, SharePath, ShareTable, ShareTerm, ShareTerms,
+    SharedFileIdentity,
 };
 use reelyard_yard::remover::{self, Intent, RemovalBook, RemovalEvent};
 use reelyard_yard::task_manager::{
@@ -235,6 +236,7 @@ fn events_of_shares_fit() {
         ShareEvent::Changed { id, generation: u32::MAX, changes: Box::new(changes) },
         ShareEvent::Reclaimed { ids: ids.clone() },
         ShareEvent::Ended { ids: ids.clone(), why, cut: true, by: by.clone() },
+        ShareEvent::RootRecorded { root: root.clone(), id: Some(RootId(u128::MAX)) },
         ShareEvent::EndedWithin { root, path, why, most, by: by.clone() },
         ShareEvent::Taken { id, client, resume_until, forget_before, request },
         ShareEvent::TakenInPart { id, client, resume_until, forget_before, request },

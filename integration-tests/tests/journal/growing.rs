@@ -116,10 +116,6 @@ fn a_node_alone_becomes_the_first_of_three_without_a_refused_commit() {
             promoted.await.unwrap();
             cluster.commit().await;
         }
-        let voters = |journal: &Journal| {
-            let members = journal.members().into_iter();
-            members.filter(|member| member.is_voter).map(|member| member.number).collect::<Vec<_>>()
-        };
         assert_eq!(voters(cluster.journal(1)), [1, 2, 3]);
         // The first of three is away, and another one leads: the newcomers remember everything.
         cluster.hub.isolate(1);
@@ -130,6 +126,54 @@ fn a_node_alone_becomes_the_first_of_three_without_a_refused_commit() {
         cluster.hub.rejoin(1);
         cluster.has_all(2).await;
         cluster.has_all(3).await;
+        cluster.stop().await;
+    });
+}
+
+fn voters(journal: &Journal) -> Vec<u64> {
+    let members = journal.members().into_iter();
+    members.filter(|member| member.is_voter).map(|member| member.number).collect()
+}
+
+#[test]
+fn a_lost_voter_is_replaced_by_a_learner_in_one_step() {
+    on_a_system(async {
+        let mut cluster = GrowingCluster::alone().await;
+        cluster.leads().await;
+        for number in [2, 3, 4] {
+            assert_eq!(cluster.join().await, number);
+            cluster.has_all(number).await;
+        }
+        let journal = cluster.journal(1).clone();
+        for number in [2, 3] {
+            journal.change_members(MemberChange::Promote { number }).await.unwrap();
+        }
+        cluster.hub.isolate(3);
+        let replace = |old, new| journal.change_members(MemberChange::Replace { old, new });
+        assert_eq!(replace(3, 5).await, Err(MemberChangeError::NoMember(5)));
+        assert_eq!(replace(3, 3).await, Err(MemberChangeError::SameMember(3)));
+        // A member that has never answered does not have the log.
+        let store = StoreIdentity::joiner().unwrap().store;
+        assert_eq!(journal.admit(record(store)).await, Ok(5));
+        assert_eq!(replace(4, 5).await, Err(MemberChangeError::NoVote(4)));
+        for _ in 0..1100 {
+            cluster.commit().await;
+        }
+        let behind = replace(3, 5).await;
+        let is_behind = matches!(behind, Err(MemberChangeError::Behind { number: 5, entries }) if entries > 1000);
+        assert!(is_behind, "{behind:?}");
+        cluster.has_all(4).await;
+        assert_eq!(replace(3, 4).await, Ok(()));
+        assert_eq!(voters(&journal), [1, 2, 4]);
+        // The answer was lost, and the operator repeats the command.
+        assert_eq!(replace(3, 4).await, Ok(()));
+        // Of two voters one leaves, and the other one has a vote already.
+        assert_eq!(replace(2, 4).await, Ok(()));
+        assert_eq!(voters(&journal), [1, 4]);
+        cluster.commit().await;
+        // No number is given twice, also if the last one has left.
+        journal.change_members(MemberChange::Remove { number: 5 }).await.unwrap();
+        assert_eq!(journal.admit(record(StoreId::from(7))).await, Ok(6));
         cluster.stop().await;
     });
 }

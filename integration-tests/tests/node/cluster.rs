@@ -72,7 +72,20 @@ fn an_emptied_disk_is_no_member_and_founds_nothing() -> Result<()> {
     }
     std::fs::remove_dir_all(&cluster.nodes[2].data_dir)?;
     cluster.join(2)?;
-    cluster.wait(0, "the node is member 4", |view| voters(view).contains(&4).then_some(()))
+    // It waits until the node has the log, and needs no second command.
+    let replaced = cluster.call(0, &["cluster", "replace", "3", "4"]);
+    assert_eq!(replaced.code, Some(0), "{}", replaced.err);
+    let view = cluster.view(0).context("no view")?;
+    assert_eq!(voters(&view), [1, 2, 4], "{view}");
+    let again = cluster.call(1, &["cluster", "replace", "3", "4"]);
+    assert_eq!(again.code, Some(0), "{}", again.err);
+    let unknown = cluster.call(1, &["cluster", "replace", "4", "7"]);
+    assert!(
+        unknown.code == Some(4) && unknown.err.contains("node 7 is no member"),
+        "{}",
+        unknown.err
+    );
+    Ok(())
 }
 
 #[test]

@@ -231,7 +231,7 @@ pub fn run(
             Ok(writeln!(out, "the boxes on its host now belong to pool {pool}: {from}")?)
         }
         PoolsCommand::Recheck { pool } => {
-            client.post_for_nothing(&["pools", pool.as_str(), "recheck"])
+            client.post_for_nothing(&["pools", pool.as_str(), "recheck"], &[])
         }
     }
 }

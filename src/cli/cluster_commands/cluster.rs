@@ -69,6 +69,14 @@ enum MemberCommand {
         /// Number of the learner.
         number: u64,
     },
+    /// Give the vote of a member to another one that has joined, and remove the former, in one step. It waits until
+    /// the new one is up to date. If the command is interrupted, run it again.
+    Replace {
+        /// Number of the member that leaves. It may be lost already.
+        old: u64,
+        /// Number of the member that comes.
+        new: u64,
+    },
     /// Make another voter the leader, without the wait of an election.
     Transfer {
         /// Number of the voter. Without it, the one that has most of the log.
@@ -102,6 +110,9 @@ fn change_members(
         MemberCommand::Invite { ttl } => members::invite(&NodeClient::new(node)?, ttl, out),
         MemberCommand::Status => members::show(&NodeClient::new(node)?, out),
         MemberCommand::Promote { number } => members::promote(&NodeClient::new(node)?, number, out),
+        MemberCommand::Replace { old, new } => {
+            members::replace(&NodeClient::new(node)?, old, new, out)
+        }
         MemberCommand::Transfer { number } => {
             members::transfer(&NodeClient::new(node)?, number, out)
         }

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use reelyard_access::rights::AccessScope;
 use reelyard_api::{
-    ClusterView, LeadTransfer, MemberInfo, MemberRank, NewTokenInfo, SnapshotProgressView, Ttl,
-    WantedToken,
+    ClusterView, LeadTransfer, MemberInfo, MemberRank, NewTokenInfo, ProblemKind,
+    SnapshotProgressView, Ttl, WantedToken,
 };
 use reelyard_core::durations::in_words;
 
@@ -14,6 +14,9 @@ use crate::cli::client::NodeClient;
 use crate::cli::output::cell::{count, maybe, state, text};
 use crate::cli::output::{ListColumn, ListTable, Printer};
 use crate::cli::support::failure::CommandFailure;
+
+/// Interval of the attempts to replace a member by one that is behind.
+const REPLACE_RETRY: Duration = Duration::from_secs(1);
 
 /// Prints the secret of an invitation, and the next command.
 pub fn invite(client: &NodeClient, ttl: Ttl, out: &mut Printer<'_>) -> Result<(), CommandFailure> {
@@ -122,9 +125,42 @@ pub fn promote(
     number: u64,
     out: &mut Printer<'_>,
 ) -> Result<(), CommandFailure> {
-    client.post_for_nothing(&["cluster", "members", &number.to_string(), "promote"])?;
+    client.post_for_nothing(&["cluster", "members", &number.to_string(), "promote"], &[])?;
     if !out.is_json() {
         writeln!(out, "node {number} votes")?;
+    }
+    Ok(())
+}
+
+/// Gives the vote of a member to another one, once that is up to date.
+pub fn replace(
+    client: &NodeClient,
+    old: u64,
+    new: u64,
+    out: &mut Printer<'_>,
+) -> Result<(), CommandFailure> {
+    let path = ["cluster", "members", &old.to_string(), "replace"];
+    let by = new.to_string();
+    let mut waits = false;
+    loop {
+        match client.post_for_nothing(&path, &[("by", &by)]) {
+            Err(CommandFailure::Refused(problem))
+                if problem.known_kind() == Some(ProblemKind::Busy) =>
+            {
+                if !waits {
+                    out.remark(&format!("{}. Waiting", problem.detail))?;
+                }
+                waits = true;
+                std::thread::sleep(REPLACE_RETRY);
+            }
+            other => break other?,
+        }
+    }
+    if !out.is_json() {
+        writeln!(
+            out,
+            "node {new} votes, and node {old} is no member any more: stop it, and remove its data directory"
+        )?;
     }
     Ok(())
 }

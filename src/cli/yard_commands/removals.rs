@@ -34,7 +34,7 @@ pub fn run(args: RemovalsArgs, out: &mut dyn Write) -> Result<(), CommandFailure
     out.refuse_csv()?;
     let client = NodeClient::new(&args.node)?;
     if args.now {
-        client.post_for_nothing(&["removals"])?;
+        client.post_for_nothing(&["removals"], &[])?;
         if !out.is_json() {
             writeln!(out, "the check of all copies has started")?;
         }

@@ -159,6 +159,7 @@ fn of_the_cluster() -> Vec<ApiCall> {
     vec![
         ApiCall::of::<cluster::__path_show, _, _>(Scope(YardRead), cluster::show),
         ApiCall::of::<members::__path_promote, _, _>(Scope(ClusterWrite), members::promote),
+        ApiCall::of::<members::__path_replace, _, _>(Scope(ClusterWrite), members::replace),
         ApiCall::of::<members::__path_remove, _, _>(Scope(ClusterWrite), members::remove),
         ApiCall::of::<transfer::__path_transfer, _, _>(Scope(ClusterWrite), transfer::transfer),
     ]

@@ -26,7 +26,9 @@ pub(super) fn start(
         begin: expiry.route(),
         settle: expiry.route(),
         end: expiry.route(),
+        record_roots: expiry.route(),
         leadership: journal.leadership(),
+        members: journal.member_changes(),
     };
     let (live, clock, view_handle, dirs) =
         (live.clone(), clock.clone(), views.clone(), dirs.clone());

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use reelyard_boxes::box_lease::{EndedLease, Grant, HeldLease, Lease, LeaseEnd, Priority};
+use reelyard_boxes::box_lease::{EndedLease, Grant, Lease, LeaseAnswer, LeaseEnd, Priority};
 use reelyard_core::clock::Millis;
 use reelyard_protocol::boxes::{BoxNumber, FenceToken, Holder, LeaseId, PoolName, Reason};
 use serde::{Deserialize, Deserializer, Serialize, de};
@@ -96,7 +96,7 @@ pub struct GrantedLease {
 
 impl GrantedLease {
     /// The answer to the holder of a lease at `now`.
-    pub fn of(lease: &HeldLease, now: Millis) -> Self {
+    pub fn of(lease: &LeaseAnswer, now: Millis) -> Self {
         GrantedLease {
             lease_id: lease.id,
             box_id: lease.box_id(),

@@ -14,8 +14,8 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::{oneshot, watch};
 
 use crate::box_lease::state::event::{BoxRefusal, NewGrant};
-use crate::box_lease::state::leases::held_lease::HeldLease;
 use crate::box_lease::state::leases::lease::Lease;
+use crate::box_lease::state::leases::lease_answer::LeaseAnswer;
 use crate::box_lease::state::pools::spec::PoolSpec;
 
 /// Why a request failed.
@@ -141,7 +141,7 @@ impl BoxLeaseRequest {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Grant {
     /// A lease for each, in the order of their tokens.
-    pub leases: Vec<HeldLease>,
+    pub leases: Vec<LeaseAnswer>,
     /// The epoch of the grant.
     pub epoch: Epoch,
 }
@@ -189,7 +189,7 @@ pub enum AcquireProgress {
 
 /// Extends the term of a lease. Answers the lease with its new term.
 #[derive(Clone, Copy, Debug, Message)]
-#[rtype(result = "Result<HeldLease, BoxError>")]
+#[rtype(result = "Result<LeaseAnswer, BoxError>")]
 pub struct RenewLease {
     /// The id of the lease.
     pub lease: LeaseId,

@@ -24,8 +24,8 @@ pub use settings::BoxLeaseSettings;
 pub use state::audit::{AuditCursor, AuditEntry, AuditFilter, BadAuditCursor};
 pub use state::box_table::{BoxTable, DroppedPool, FoundLease, GrantedRequest, SharedTable};
 pub use state::event::{BoxEvent, BoxLogEntry, BoxLogEvent, BoxOutcome, BoxRefusal, NewGrant};
-pub use state::leases::held_lease::HeldLease;
 pub use state::leases::lease::{EndedLease, Lease, LeaseEnd};
+pub use state::leases::lease_answer::LeaseAnswer;
 pub use state::pools::pool::{
     BoxCounts, BoxPhase, BoxRecord, BoxState, Draining, Pool, PoolTotals,
 };

@@ -17,10 +17,12 @@ use crate::viewer::Viewer;
 page_query! {
     /// Query parameters of the page Cluster.
     ClusterPageQuery at "/cluster" {
-        /// Action whose dialog is open: `invite`, `promote` or `remove`.
+        /// Action whose dialog is open: `invite`, `promote`, `replace`, `transfer` or `remove`.
         ask: String,
         /// Number of the member of the dialog.
         node: String,
+        /// Number of the member that replaces it.
+        by: String,
     }
 }
 
@@ -152,7 +154,7 @@ fn invite(viewer: &Viewer) -> Markup {
 }
 
 fn ask(action: &str, node: &str) -> String {
-    ClusterPageQuery { ask: action.to_owned(), node: node.to_owned() }.address()
+    ClusterPageQuery { ask: action.to_owned(), node: node.to_owned(), by: String::new() }.address()
 }
 
 fn figures(viewer: &Viewer, model: &ClusterPageModel) -> Vec<Figure> {
@@ -234,19 +236,25 @@ fn member(viewer: &Viewer, model: &ClusterPageModel, line: &MemberLine) -> Marku
             td.num data-l=(cluster::ROUND_TRIP.of(language)) { (or_dash(round_trip)) }
             td.num data-l=(cluster::SKEW.of(language)) { (or_dash(line.skew_ms.map(|ms| format!("{ms} ms")))) }
             td.num data-l=(cluster::LEVEL.of(language)) { (line.level) @if !line.version.is_empty() { " " small.muted { (line.version) } } }
-            td.act { @if model.may_change { (actions(viewer, line, model.members.len())) } }
+            td.act { @if model.may_change { (actions(viewer, line, &model.members)) } }
         }
     }
 }
 
-fn actions(viewer: &Viewer, line: &MemberLine, members: usize) -> Markup {
+fn actions(viewer: &Viewer, line: &MemberLine, members: &[MemberLine]) -> Markup {
     let language = viewer.language;
     let number = line.number.to_string();
+    let has_learner = members.iter().any(|member| member.rank == NodeRank::Learner);
     html! {
-        @if line.rank == NodeRank::Learner {
-            a.btn.sm href=(ask("promote", &number)) { (cluster::PROMOTE.of(language)) } " "
+        @match line.rank {
+            NodeRank::Learner => { a.btn.sm href=(ask("promote", &number)) { (cluster::PROMOTE.of(language)) } " " }
+            NodeRank::Voter => { a.btn.sm href=(ask("transfer", &number)) { (cluster::TRANSFER.of(language)) } " " }
+            NodeRank::Leader => {}
         }
-        @if members > 1 {
+        @if has_learner && line.rank != NodeRank::Learner {
+            a.btn.sm href=(ask("replace", &number)) { (cluster::REPLACE.of(language)) } " "
+        }
+        @if members.len() > 1 {
             a.btn.sm href=(ask("remove", &number)) { (cluster::REMOVE.of(language)) }
         }
     }
@@ -269,20 +277,31 @@ mod tests {
 
     #[test]
     fn an_address_gives_back_its_state() {
-        let query = ClusterPageQuery { ask: "remove".into(), node: "3".into() };
+        let query = ClusterPageQuery { ask: "replace".into(), node: "3".into(), by: "4".into() };
         assert_eq!(ClusterPageQuery::parse(query.address().split_once('?').unwrap().1), query);
     }
 
     #[test]
     fn actions_are_shown_only_to_those_who_may_act() {
         let line = |number, rank| MemberLine { number, rank, ..MemberLine::default() };
-        let members = vec![line(1, NodeRank::Leader), line(2, NodeRank::Learner)];
+        let members =
+            vec![line(1, NodeRank::Leader), line(2, NodeRank::Learner), line(3, NodeRank::Voter)];
         let model = ClusterPageModel { members, may_change: true, ..ClusterPageModel::default() };
         let page = shown(&model, true);
-        for wanted in ["ask=invite", "ask=promote&amp;node=2", "ask=remove&amp;node=1"] {
+        for wanted in [
+            "ask=invite",
+            "ask=promote&amp;node=2",
+            "ask=replace&amp;node=1",
+            "ask=transfer&amp;node=3",
+            "ask=remove&amp;node=1",
+        ] {
             assert!(page.contains(wanted), "{wanted}: {page}");
         }
-        assert!(!page.contains("ask=promote&amp;node=1"), "{page}");
+        for refused in
+            ["ask=promote&amp;node=1", "ask=replace&amp;node=2", "ask=transfer&amp;node=1"]
+        {
+            assert!(!page.contains(refused), "{refused}: {page}");
+        }
         let page = shown(&ClusterPageModel { may_change: false, ..model }, false);
         assert!(!page.contains("ask="), "{page}");
     }

@@ -125,7 +125,7 @@ impl From<RootUnreachable> for NotOpened {
     fn from(why: RootUnreachable) -> Self {
         match why {
             RootUnreachable::NoRoot => NotOpened::NoRoot,
-            RootUnreachable::Away(why) => away(why),
+            RootUnreachable::Away(why) | RootUnreachable::Other(why) => away(why),
         }
     }
 }

@@ -2,6 +2,7 @@
 //! [`ShareViewHandle`](super::ShareViewHandle).
 
 use crate::share_expiry::state::notification::ShareNotifications;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use actix::Message;
@@ -16,6 +17,7 @@ use crate::share_expiry::state::moves::pending_move::{
 use crate::share_expiry::state::paths::path::{RootName, SharePath};
 use crate::share_expiry::state::table::share::{ClientKey, Share};
 use crate::share_expiry::state::values::id::ShareId;
+use crate::share_expiry::state::values::root_id::RootId;
 use crate::share_expiry::state::values::share_lifetime::{OnlyIf, ShareLifetime};
 use crate::share_expiry::state::values::share_terms::{ShareTerm, ShareTerms};
 use crate::share_expiry::state::values::value_types::{ShareKind, ShareOwner};
@@ -192,6 +194,14 @@ pub struct EndRemoved {
     pub gone: Vec<(ShareId, ShareLocation)>,
     /// The caller's name, for the audit.
     pub asked_by: String,
+}
+
+/// Records the ids of roots. An id that is on record already stays.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "Result<(), CommitError>")]
+pub struct RecordRoots {
+    /// The ids that the leader found in the directories.
+    pub found: BTreeMap<RootName, RootId>,
 }
 
 /// Pauses or resumes the reclaim of due shares. Links are still refused at their deadlines. Answers

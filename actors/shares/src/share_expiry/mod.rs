@@ -38,6 +38,7 @@ pub use state::table::shards::ShareLookup;
 pub use state::table::share::{ClientKey, DownloadCounts, DownloadLimit, Exhausted, Share};
 pub use state::table::share_table::{ShareTable, TombstoneKey};
 pub use state::values::id::{BadShareId, ShareId};
+pub use state::values::root_id::{BadRootId, RootId};
 pub use state::values::share_lifetime::{OnlyIf, ShareLifetime};
 pub use state::values::share_terms::{ShareTerm, ShareTerms};
 pub use state::values::usage::MOST_USES;

@@ -8,8 +8,8 @@ mod views;
 
 pub use actor::{ShareFiles, ShareFilesCollaborators};
 pub use dirs::{
-    NameInDirectory, NotMoved, PathPresence, ReachableRoot, RootUnreachable, ShareFileSystem,
-    SharedDir, SharedDirs, SystemFileSystem,
+    NameInDirectory, NotMoved, PathPresence, ROOT_ID_FILE, ReachableRoot, RootUnreachable,
+    ShareFileSystem, SharedDir, SharedDirs, SystemFileSystem,
 };
 pub use messages::*;
 pub use settings::ShareFilesSettings;

@@ -12,6 +12,8 @@ use crate::share_expiry::{PendingMove, RootName};
 pub struct ShareFilesView {
     /// The roots that cannot be reached, and why. No shares of these roots end as removed.
     pub unreachable: BTreeMap<RootName, String>,
+    /// Roots of a cluster without an id, and why it cannot be written; on the leader.
+    pub unidentified: BTreeMap<RootName, String>,
     /// How many shares had no file at the last check.
     pub missing: u64,
     /// How many passes over all shares were completed.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use actix::prelude::*;
 use reelyard_boxes::box_lease::{
     AcquireRoutes, Acquisition, BoxError, BoxLease, BoxLeaseRequest, BoxLeaseSettings, BoxPhase,
-    BoxRefusal, BoxViewHandle, Grant, HeldLease, Lease, PoolPut, PoolSpec, ProcessDueBoxes,
+    BoxRefusal, BoxViewHandle, Grant, Lease, LeaseAnswer, PoolPut, PoolSpec, ProcessDueBoxes,
     PutPool, ReleaseLease, RenewLease,
 };
 use reelyard_core::clock::{Clock, Millis};
@@ -182,7 +182,7 @@ impl BoxYard {
     }
 
     /// Renews a lease.
-    pub async fn renew(&self, lease: &Lease) -> Result<HeldLease, BoxError> {
+    pub async fn renew(&self, lease: &Lease) -> Result<LeaseAnswer, BoxError> {
         self.send(RenewLease { lease: lease.id, token: lease.token, ttl: None }).await
     }
 

@@ -5,8 +5,9 @@ use std::num::NonZeroU32;
 use reelyard_core::event::RequestId;
 use reelyard_shares::share_expiry::{
     ClientKey, Deadline, MoveEnd, MoveRefused, NewDeadline, NewMove, NewOwner, NewShare,
-    PasswordHash, RootName, ShareChanges, ShareEnding, ShareEvent, ShareId, ShareKind, ShareLimits,
-    ShareLocation, ShareNote, ShareOwner, SharePath, ShareTerm, ShareTerms, SharedFileIdentity,
+    PasswordHash, RootId, RootName, ShareChanges, ShareEnding, ShareEvent, ShareId, ShareKind,
+    ShareLimits, ShareLocation, ShareNote, ShareOwner, SharePath, ShareTerm, ShareTerms,
+    SharedFileIdentity,
 };
 
 use super::after;
@@ -177,6 +178,7 @@ pub fn share_samples() -> Vec<(&'static str, ShareEvent)> {
         ),
         ("time-noted", ShareEvent::TimeRecorded),
         ("time-set", ShareEvent::TimeSet { to: after(3000), by: by() }),
+        ("root-recorded", ShareEvent::RootRecorded { root: root(), id: Some(RootId(0xf00d)) }),
         ("created-twice", created(plain(1, "a.mpg", 8_000_000))),
     ]
 }

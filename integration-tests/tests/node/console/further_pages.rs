@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::console_yard::{ConsoleYard, FILES};
 
 /// The pages of this file, in their usual state and in others.
-const PAGES: [&str; 21] = [
+const PAGES: [&str; 23] = [
     "/console/plan",
     "/console/plan?all=removals",
     "/console/map",
@@ -22,6 +22,8 @@ const PAGES: [&str; 21] = [
     "/console/audit?outcome=refused&actor=nobody",
     "/console/cluster",
     "/console/cluster?ask=invite",
+    "/console/cluster?ask=replace&node=1",
+    "/console/cluster?ask=transfer&node=1",
     "/console/settings",
     "/console/settings?q=limit&changed=true",
     "/console/access",

@@ -22,7 +22,8 @@ use reelyard_shares::share_expiry::{
     ShareRefusal, ShareTerms, ShareViewHandle,
 };
 use reelyard_shares::share_files::{
-    MoveError, MoveFile, ShareFiles, ShareFilesCollaborators, ShareFilesSettings,
+    CheckRoots, MoveError, MoveFile, ROOT_ID_FILE, ShareFiles, ShareFilesCollaborators,
+    ShareFilesSettings, ShareFilesView, SweepNow,
 };
 
 const START: Millis = Millis(1_800_000_000_000);
@@ -56,6 +57,9 @@ impl Handler<BeginMove> for Delayed {
     }
 }
 
+/// Longer than a test.
+const RARELY: Duration = Duration::from_secs(3600);
+
 /// The caller whose move makes the node lose leadership.
 const LOSER: &str = "the unlucky";
 
@@ -64,6 +68,7 @@ struct ShareFilesNode {
     expiry: Addr<ShareExpiry>,
     files: Addr<ShareFiles>,
     shares: ShareViewHandle,
+    views: ViewHandle<ShareFilesView>,
 }
 
 fn root() -> RootName {
@@ -74,7 +79,13 @@ fn place(path: &str) -> ShareLocation {
     ShareLocation { root: root(), path: path.parse().unwrap() }
 }
 
-async fn opened(hub: &MemoryHub, node: u64, dir: &Path, storage: &Path) -> ShareFilesNode {
+async fn opened(
+    hub: &MemoryHub,
+    node: u64,
+    dir: &Path,
+    storage: &Path,
+    removed_after: Duration,
+) -> ShareFilesNode {
     let alone = JournalOptions::alone(dir, node);
     let journal = hub.open(alone, PieceId::Shares).await;
     let (shares, clock) = (ShareViewHandle::default(), Clock::manual(START));
@@ -89,13 +100,16 @@ async fn opened(hub: &MemoryHub, node: u64, dir: &Path, storage: &Path) -> Share
         begin: Route::fixed(delayed.recipient()),
         settle: Route::fixed(expiry.clone().recipient()),
         end: Route::fixed(expiry.clone().recipient()),
+        record_roots: Route::fixed(expiry.clone().recipient()),
         leadership: journal.leadership(),
+        members: journal.member_changes(),
     };
-    let (removed_after, sweep_interval) = (Duration::from_secs(3600), Duration::from_secs(3600));
+    let sweep_interval = Duration::from_secs(3600);
     let settings = ShareFilesSettings { removed_after, sweep_interval };
     let dirs = Roots::open([(root(), storage.to_owned())]).shared_dirs();
-    let files = ShareFiles::new(settings, dirs, others, clock, ViewHandle::default()).start();
-    ShareFilesNode { journal, expiry, files, shares }
+    let views = ViewHandle::default();
+    let files = ShareFiles::new(settings, dirs, others, clock, views.clone()).start();
+    ShareFilesNode { journal, expiry, files, shares, views }
 }
 
 /// The node that leads in an epoch after `epoch`, and that epoch.
@@ -187,7 +201,7 @@ fn a_node_that_loses_the_lead_before_the_rename_touches_nothing() {
     on_a_system(async {
         let (hub, mut nodes) = (MemoryHub::default(), Vec::new());
         for (node, dir) in NODES.into_iter().zip(&dirs) {
-            nodes.push(opened(&hub, node, dir.path(), storage.path()).await);
+            nodes.push(opened(&hub, node, dir.path(), storage.path(), RARELY).await);
         }
         let id = created(&nodes).await;
         let (old, epoch, request) = lost_during_a_move(&hub, &nodes).await;
@@ -211,6 +225,60 @@ fn a_node_that_loses_the_lead_before_the_rename_touches_nothing() {
         hub.heal();
         let follow = || nodes.iter().all(|node| recorded(node, id).as_deref() == Some("b"));
         eventually("its share follows on all of them", follow).await;
+        for node in &nodes {
+            node.journal.stop().await;
+        }
+    });
+}
+
+#[test]
+fn a_new_leader_with_another_directory_ends_no_share() {
+    let (dirs, storages) =
+        (NODES.map(|_| tempfile::tempdir().unwrap()), NODES.map(|_| tempfile::tempdir().unwrap()));
+    // Only the first leader has the shared file. The others have one that nobody shares.
+    on_a_system(async {
+        let (hub, mut nodes) = (MemoryHub::default(), Vec::new());
+        for ((node, dir), storage) in NODES.into_iter().zip(&dirs).zip(&storages) {
+            std::fs::write(storage.path().join("stray"), b"stray").unwrap();
+            let soon = Duration::from_millis(1);
+            nodes.push(opened(&hub, node, dir.path(), storage.path(), soon).await);
+        }
+        let is_recorded = |node: &ShareFilesNode| node.shares.view().root_ids.contains_key(&root());
+        let (old, epoch) = eventually_some("a leader has recorded its root", || async {
+            let (old, epoch) = leader(&nodes, 0).await;
+            std::fs::write(storages[old].path().join("a"), b"a").unwrap();
+            nodes[old].files.send(CheckRoots).await.unwrap();
+            let is_written = storages[old].path().join(ROOT_ID_FILE).exists();
+            (is_written && nodes.iter().all(is_recorded)).then_some((old, epoch))
+        })
+        .await;
+        let id = created(&nodes).await;
+        hub.isolate(NODES[old]);
+        let (new, _) = leader(&nodes, epoch).await;
+        assert_ne!(new, old);
+        eventually_some("the new leader sees another directory", || async {
+            nodes[new].files.send(SweepNow).await.unwrap();
+            let view = nodes[new].views.load();
+            let why = view.unreachable.get(&root())?;
+            (why.contains("not the directory on record") && view.looked > 0).then_some(())
+        })
+        .await;
+        nodes[new].files.send(SweepNow).await.unwrap();
+        let sweeps = nodes[new].views.load().sweeps;
+        eventually("another pass has ended", || nodes[new].views.load().sweeps > sweeps).await;
+        assert_eq!(recorded(&nodes[new], id).as_deref(), Some("a"));
+        let refused = made(&nodes[new], "a test", RequestId::random()).await;
+        assert_eq!(refused, Err(MoveError::Refused(MoveRefused::RootAway)));
+        // The operator mounts the right directory: here, a copy with the file of the id.
+        for name in ["a", ROOT_ID_FILE] {
+            let (from, to) = (storages[old].path().join(name), storages[new].path().join(name));
+            std::fs::copy(from, to).unwrap();
+        }
+        nodes[new].files.send(CheckRoots).await.unwrap();
+        eventually("the root is reachable", || nodes[new].views.load().unreachable.is_empty())
+            .await;
+        let moved = made_by_leader(&nodes, epoch, "a test", RequestId::random()).await;
+        assert_eq!(moved, Ok(Moved { followed: 1, ended: 0 }));
         for node in &nodes {
             node.journal.stop().await;
         }

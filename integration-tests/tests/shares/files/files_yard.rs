@@ -97,7 +97,9 @@ pub async fn opened_on(
         begin: Route::fixed(yard.expiry.clone().recipient()),
         settle: Route::fixed(yard.expiry.clone().recipient()),
         end: Route::fixed(yard.expiry.clone().recipient()),
+        record_roots: Route::fixed(yard.expiry.clone().recipient()),
         leadership: yard.journal.leadership(),
+        members: yard.journal.member_changes(),
     };
     let settings = ShareFilesSettings {
         removed_after: Duration::from_millis(50),

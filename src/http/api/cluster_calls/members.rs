@@ -1,9 +1,14 @@
 //! `/api/v1/cluster/members`: changes of the members, one at a time.
 
+use std::time::Duration;
+
 use actix_web::{HttpResponse, web};
 use reelyard_api::{ProblemKind, refused};
 use reelyard_journal::{MemberChange, MemberChangeError};
 use reelyard_replication::CommitError;
+use serde::Deserialize;
+use serde_json::json;
+use utoipa::IntoParams;
 
 use crate::http::api::call_parts::NoQuery;
 use crate::http::audit::AuditDetails;
@@ -12,8 +17,11 @@ use crate::http::problem::{ProblemResponse, Refusal};
 
 type MemberRefusal = Refusal<(
     (refused::NotFound, refused::NotAllowed, refused::ChangedMeanwhile),
-    (refused::NotLeader, refused::Starting, refused::OutcomeUnknown),
+    (refused::NotLeader, refused::Starting, refused::OutcomeUnknown, refused::Busy),
 )>;
+
+/// When a request that met a member without the last entries may be repeated.
+const BEHIND_RETRY: Duration = Duration::from_secs(1);
 
 /// `POST /cluster/members/{number}/promote`.
 #[utoipa::path(
@@ -35,6 +43,49 @@ pub async fn promote(
     audit.subject(format!("node {number}"));
     require_quorum(&state, Some(number), None)?;
     let change = MemberChange::Promote { number };
+    state.journal.change_members(change).await.map_err(problem)?;
+    Ok(HttpResponse::NoContent().finish())
+}
+
+/// The node that gets the vote.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct ReplaceQuery {
+    /// Number of the member that gets the vote. Usually a learner that has just joined.
+    pub by: u64,
+}
+
+/// `POST /cluster/members/{number}/replace`.
+#[utoipa::path(
+    post,
+    path = "/cluster/members/{number}/replace",
+    tag = "cluster",
+    operation_id = "replaceMember",
+    summary = "Gives the vote of a member to another one, and removes the former",
+    description = "Both happen in one step, also if the leader fails meanwhile. The former may be lost already. \
+                   The new member must have joined. While it is more than 1,000 entries behind, the answer is 503 \
+                   `busy`. A repeated call finds the work done, and succeeds.",
+    params(("number" = u64, Path, description = "Number of the member that leaves"), ReplaceQuery),
+    responses((status = 204, description = "The new member votes, and the former is no member any more"))
+)]
+pub async fn replace(
+    state: web::Data<NodeHttpState>,
+    audit: AuditDetails,
+    number: web::Path<u64>,
+    query: web::Query<ReplaceQuery>,
+) -> Result<HttpResponse, MemberRefusal> {
+    let (old, new) = (number.into_inner(), query.into_inner().by);
+    audit.subject(format!("node {old}"));
+    audit.after(json!({ "replaced_by": new }));
+    require_quorum(&state, Some(new), Some(old))?;
+    if !AnsweringMembers::of(&state).has(new)
+        && state.journal.members().iter().any(|m| m.number == new)
+    {
+        let detail = format!("node {new} does not answer: start it, and try again");
+        return Err(ProblemResponse::new(ProblemKind::NotAllowed, detail).into());
+    }
+    let change = MemberChange::Replace { old, new };
     state.journal.change_members(change).await.map_err(problem)?;
     Ok(HttpResponse::NoContent().finish())
 }
@@ -70,7 +121,6 @@ fn require_quorum(
     coming: Option<u64>,
     leaving: Option<u64>,
 ) -> Result<(), ProblemResponse> {
-    let own = state.journal.identity().number;
     let members = state.journal.members();
     let staying: Vec<u64> = members
         .iter()
@@ -78,14 +128,9 @@ fn require_quorum(
         .filter(|member| Some(member.number) != leaving)
         .map(|member| member.number)
         .collect();
-    let patience = state.live.now().config.journal.election.election_max;
-    let peers = state.cluster.peers();
-    let is_live = |number: &u64| {
-        let peer = peers.iter().find(|peer| peer.number == *number);
-        let contact = peer.and_then(|peer| peer.since_contact);
-        *number == own || contact.is_some_and(|since| since <= patience)
-    };
-    let silent: Vec<u64> = staying.iter().copied().filter(|number| !is_live(number)).collect();
+    let live_members = AnsweringMembers::of(state);
+    let silent: Vec<u64> =
+        staying.iter().copied().filter(|number| !live_members.has(*number)).collect();
     let live = staying.len() - silent.len();
     if live > staying.len() / 2 || staying.is_empty() {
         return Ok(());
@@ -98,12 +143,37 @@ fn require_quorum(
     Err(ProblemResponse::new(ProblemKind::NotAllowed, detail))
 }
 
+/// The members that answered within the time of an election.
+struct AnsweringMembers(Vec<u64>);
+
+impl AnsweringMembers {
+    fn of(state: &NodeHttpState) -> Self {
+        let patience = state.live.now().config.journal.election.election_max;
+        let mut live = vec![state.journal.identity().number];
+        for peer in state.cluster.peers() {
+            if peer.since_contact.is_some_and(|since| since <= patience) {
+                live.push(peer.number);
+            }
+        }
+        AnsweringMembers(live)
+    }
+
+    fn has(&self, number: u64) -> bool {
+        self.0.contains(&number)
+    }
+}
+
 fn problem(error: MemberChangeError) -> ProblemResponse {
     let detail = error.to_string();
     match error {
         MemberChangeError::NotLeader { leader } => CommitError::NotLeader { leader }.into(),
         MemberChangeError::NoMember(_) => ProblemResponse::not_found(detail),
-        MemberChangeError::LastVoter(_) => ProblemResponse::new(ProblemKind::NotAllowed, detail),
+        MemberChangeError::LastVoter(_)
+        | MemberChangeError::SameMember(_)
+        | MemberChangeError::NoVote(_) => ProblemResponse::new(ProblemKind::NotAllowed, detail),
+        MemberChangeError::Behind { .. } => {
+            ProblemResponse::new(ProblemKind::Busy, detail).retry_after(BEHIND_RETRY)
+        }
         MemberChangeError::InProgress => {
             ProblemResponse::new(ProblemKind::ChangedMeanwhile, detail)
         }

@@ -11,7 +11,9 @@ use serde::Deserialize;
 use super::{done, refused};
 use crate::http::api::access_calls::tokens;
 use crate::http::api::call_parts::NoQuery;
-use crate::http::api::cluster_calls::{cluster, members};
+use crate::http::api::cluster_calls::cluster;
+use crate::http::api::cluster_calls::members::{self, ReplaceQuery};
+use crate::http::api::cluster_calls::transfer::{self, TransferQuery};
 use crate::http::audit::AuditDetails;
 use crate::http::console::answer;
 use crate::http::console::pages::of_node::cluster as page;
@@ -30,6 +32,10 @@ const TTL: &str = "15m";
 pub enum MemberAction {
     /// Gives a vote.
     Promote,
+    /// Passes the vote to another member, and ends the membership.
+    Replace,
+    /// Makes it the leader.
+    Transfer,
     /// Ends the membership.
     Remove,
 }
@@ -90,18 +96,47 @@ pub async fn change_member(
     let visitor = Visitor::posting(&request, &state, &form, &AccessScope::ClusterWrite)?;
     let (number, action) = path.into_inner();
     audit.of_form(&visitor.caller.0.subject, form.first("reason"));
+    let by = form.first("by").unwrap_or_default().to_owned();
     let (path, query) = (Path::from(number), Query(NoQuery {}));
     let (changed, words) = match action {
         MemberAction::Promote => {
-            (members::promote(state.clone(), audit, path, query).await, text::PROMOTED)
+            let changed = members::promote(state.clone(), audit, path, query).await;
+            (changed.map(drop).map_err(Refusal::into_response), text::PROMOTED)
+        }
+        MemberAction::Replace => {
+            let changed = replace(&state, audit, number, &by).await;
+            (changed, text::REPLACED)
+        }
+        MemberAction::Transfer => {
+            let to = Query(TransferQuery { to: Some(number) });
+            let changed = transfer::transfer(state.clone(), audit, to).await;
+            (changed.map(drop).map_err(Refusal::into_response), text::TRANSFERRED)
         }
         MemberAction::Remove => {
-            (members::remove(state.clone(), audit, path, query).await, text::REMOVED)
+            let changed = members::remove(state.clone(), audit, path, query).await;
+            (changed.map(drop).map_err(Refusal::into_response), text::REMOVED)
         }
     };
     let number = number.to_string();
-    Ok(match changed.map_err(Refusal::into_response) {
-        Ok(_) => done(&form, words.fill(visitor.viewer.language, &[("node", &number)])),
+    let named = [("node", number.as_str()), ("by", by.as_str())];
+    Ok(match changed {
+        Ok(()) => done(&form, words.fill(visitor.viewer.language, &named)),
         Err(why) => refused(&form, &visitor.viewer, 0, &why),
     })
+}
+
+async fn replace(
+    state: &Data<NodeHttpState>,
+    audit: AuditDetails,
+    old: u64,
+    by: &str,
+) -> Result<(), ProblemResponse> {
+    let Ok(by) = by.parse() else {
+        let detail =
+            format!("{by:?} is not the number of a node: choose the node that gets the vote");
+        return Err(ProblemResponse::bad_request(detail));
+    };
+    let query = Query(ReplaceQuery { by });
+    let replaced = members::replace(state.clone(), audit, Path::from(old), query).await;
+    replaced.map(drop).map_err(Refusal::into_response)
 }

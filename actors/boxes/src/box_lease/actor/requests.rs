@@ -10,9 +10,9 @@ use super::grants::MYSELF;
 use crate::box_lease::state::event::{BoxEvent, BoxOutcome, BoxRefusal};
 use crate::box_lease::state::pools::spec::BadSpec;
 use crate::box_lease::{
-    AdoptPool, BoxError, BoxLease, BoxLeaseSettings, HeldLease, PoolPut, ProcessDueBoxes, PutPool,
-    QuarantineBox, RecheckPool, ReleaseLease, RemovePool, RenewLease, RevokeLease, SharedTable,
-    UnquarantineBox, VerifyLease,
+    AdoptPool, BoxError, BoxLease, BoxLeaseSettings, LeaseAnswer, PoolPut, ProcessDueBoxes,
+    PutPool, QuarantineBox, RecheckPool, ReleaseLease, RemovePool, RenewLease, RevokeLease,
+    SharedTable, UnquarantineBox, VerifyLease,
 };
 
 type BoxReply<T> = OwnerReply<BoxLease, T, BoxError>;
@@ -35,10 +35,10 @@ impl BoxLease {
         self.answer_request(asked, decide, |actor, outcomes| read(actor, first(outcomes)?))
     }
 
-    fn held(&self, id: LeaseId) -> Result<HeldLease, BoxError> {
+    fn lease_answer(&self, id: LeaseId) -> Result<LeaseAnswer, BoxError> {
         let now = self.now();
         let table = self.replica.piece().read();
-        Ok(self.memory.terms.held(table.live(id)?, now))
+        Ok(self.memory.terms.answer(table.live(id)?, now))
     }
 }
 
@@ -95,7 +95,7 @@ impl Handler<RemovePool> for BoxLease {
 }
 
 impl Handler<RenewLease> for BoxLease {
-    type Result = BoxReply<HeldLease>;
+    type Result = BoxReply<LeaseAnswer>;
 
     fn handle(&mut self, asked: RenewLease, ctx: &mut Context<Self>) -> Self::Result {
         let RenewLease { lease, token, ttl } = asked;
@@ -107,7 +107,7 @@ impl Handler<RenewLease> for BoxLease {
                 Ok(event) => Ok(vec![event]),
             }
         };
-        self.answer_once(MYSELF, decide, move |actor, _| actor.held(lease))
+        self.answer_once(MYSELF, decide, move |actor, _| actor.lease_answer(lease))
     }
 }
 
@@ -185,7 +185,7 @@ impl Handler<RevokeLease> for BoxLease {
         let RevokeLease { lease, reason, asked_by } = asked;
         let by = asked_by.clone();
         let decide = |actor: &mut Self| {
-            actor.held(lease)?;
+            actor.lease_answer(lease)?;
             tracing::info!(?lease, asked_by, "lease revocation requested");
             Ok(vec![BoxEvent::Revoked { leases: vec![lease], by: asked_by, reason }])
         };
@@ -193,7 +193,7 @@ impl Handler<RevokeLease> for BoxLease {
             match outcome {
                 BoxOutcome::Ended { leases } if leases.contains(&lease) => Ok(()),
                 // The lease ended for another reason before.
-                _ => actor.held(lease).map(drop),
+                _ => actor.lease_answer(lease).map(drop),
             }
         })
     }

@@ -101,7 +101,7 @@ impl BoxMemory {
         let epoch = context.epoch.ok_or(BoxError::LeaderChanged)?;
         let mut held = Vec::with_capacity(leases.len());
         for id in leases {
-            held.push(self.terms.held(context.table.live(*id)?, context.now));
+            held.push(self.terms.answer(context.table.live(*id)?, context.now));
         }
         Ok(Grant { leases: held, epoch })
     }

@@ -302,6 +302,30 @@ pub const SENTENCES: &[(&str, &str)] = &[
         "typed: expected {n}, the number of hosts to remove",
         "입력한 수가 다릅니다. 제거할 호스트 수: {n}",
     ),
+    // Directories of shares.
+    (
+        "Links of share root {root} answer 503, and none of its shares end as removed: {why}",
+        "공유 루트 {root}의 링크는 503으로 응답하며, 파일이 없어도 공유를 끝내지 않습니다. 이유: {why}",
+    ),
+    (
+        "Share root {root} has no id, so no node notices another directory at its path. The file {file} in it cannot \
+         be written: {why}",
+        "공유 루트 {root}에 식별자가 없어 다른 디렉터리로 바뀌어도 알 수 없습니다. {file} 파일을 쓸 수 없음: {why}",
+    ),
+    (
+        "it is not the directory on record: its file {file} has no id. Mount the right directory. To use this one: \
+         {command}",
+        "기록된 디렉터리가 아닙니다. {file} 파일에 식별자가 없습니다. 올바른 디렉터리를 마운트하십시오. 이 디렉터리를 쓰려면: {command}",
+    ),
+    (
+        "it is not the directory on record: its file {file} has the id {id}. Mount the right directory. To use this \
+         one: {command}",
+        "기록된 디렉터리가 아닙니다. {file} 파일의 식별자가 {id}입니다. 올바른 디렉터리를 마운트하십시오. 이 디렉터리를 쓰려면: {command}",
+    ),
+    ("it is not there: {why}", "디렉터리가 없음: {why}"),
+    ("it is empty", "비어 있음"),
+    ("it is no longer the directory that was opened", "처음에 연 디렉터리가 아님"),
+    ("it cannot be read: {why}", "읽을 수 없음: {why}"),
     ("ttl: a lifetime is needed, such as 7d", "유효 기간이 필요합니다. 예: 7d"),
     ("{n} d {hours} h", "{n}일 {hours}시간"),
     ("{n} s", "{n}초"),

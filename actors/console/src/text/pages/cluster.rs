@@ -34,16 +34,27 @@ texts! {
     INVITE = "Invite a node…", "노드 초대…";
     PROMOTE = "Give a vote…", "투표권 주기…";
     REMOVE = "Remove…", "제거…";
+    REPLACE = "Replace…", "교체…";
+    TRANSFER = "Make leader…", "리더로 지정…";
     ASK_INVITE = "Invite a node?", "노드를 초대하시겠습니까?";
     ASK_INVITE_TEXT = "The page shows a secret once. A node can join with it for 15 minutes.", "비밀 값을 한 번만 표시합니다. 이 값으로 15분 동안 노드가 참가할 수 있습니다.";
     VERB_INVITE = "Invite", "초대";
     ASK_PROMOTE = "Give node {node} a vote?", "노드 {node}에 투표권을 주시겠습니까?";
     ASK_PROMOTE_TEXT = "From then on a majority counts it. A learner that is up to date gets a vote by itself.", "이후 과반수 계산에 포함됩니다. 뒤처지지 않은 학습 노드는 자동으로 투표권을 받습니다.";
     VERB_PROMOTE = "Give a vote", "투표권 주기";
+    ASK_REPLACE = "Replace node {node}?", "노드 {node}을(를) 교체하시겠습니까?";
+    ASK_REPLACE_TEXT = "The other node gets its vote, and this node is no member any more. Both happen in one step.", "다른 노드가 투표권을 넘겨받고 이 노드는 구성에서 제거됩니다. 두 변경은 한 번에 이루어집니다.";
+    REPLACED_BY = "The node that gets the vote", "투표권을 받을 노드";
+    VERB_REPLACE = "Replace", "교체";
+    ASK_TRANSFER = "Make node {node} the leader?", "노드 {node}을(를) 리더로 지정하시겠습니까?";
+    ASK_TRANSFER_TEXT = "Changes wait meanwhile, usually for less than 300 ms.", "그동안 변경 요청은 대기하며 보통 300 ms를 넘지 않습니다.";
+    VERB_TRANSFER = "Make leader", "리더로 지정";
     ASK_REMOVE = "Remove node {node}?", "노드 {node}을(를) 제거하시겠습니까?";
     ASK_REMOVE_TEXT = "It is no member any more, and its number is never given again. Stop its process afterwards.", "더 이상 구성 노드가 아니며 번호는 다시 쓰지 않습니다. 이후 해당 프로세스를 중지하십시오.";
     VERB_REMOVE = "Remove", "제거";
     PROMOTED = "Node {node} votes", "투표권 부여: 노드 {node}";
+    REPLACED = "Node {by} votes, and node {node} is no member any more", "투표권 부여: 노드 {by}, 구성에서 제거: 노드 {node}";
+    TRANSFERRED = "Node {node} leads", "리더: 노드 {node}";
     REMOVED = "Node {node} is no member any more", "구성에서 제거: 노드 {node}";
     INVITED = "The secret of the invitation, shown only now. On the new machine:", "초대의 비밀 값이며 지금만 표시합니다. 새 장비에서 실행하십시오:";
 }

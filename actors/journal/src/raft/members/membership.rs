@@ -11,6 +11,7 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 
 use super::member_node::MemberNode;
+use super::promotion::CLOSE;
 use crate::raft::node::RaftNode;
 
 /// Time limit for a change. A quorum confirms it within a few round trips.
@@ -28,6 +29,13 @@ pub enum MemberChange {
     Remove {
         /// Number of the node.
         number: u64,
+    },
+    /// Gives the vote of a member to another one in one step, and ends the membership of the former.
+    Replace {
+        /// Number of the member that leaves.
+        old: u64,
+        /// Number of the member that gets its vote.
+        new: u64,
     },
     /// Changes where a member is reached.
     SetAddresses {
@@ -64,6 +72,23 @@ pub enum MemberChangeError {
         "node {0} is the only voter: a cluster without a voter cannot decide. Add another node first"
     )]
     LastVoter(u64),
+    /// A member cannot take its own vote.
+    #[error("node {0} cannot replace itself: name the node that leaves, and the one that comes")]
+    SameMember(u64),
+    /// The leaving member has no vote.
+    #[error("node {0} has no vote to pass on: remove it with `reelyard cluster remove {0}`")]
+    NoVote(u64),
+    /// The new member does not have enough of the log yet.
+    #[error(
+        "node {number} does not have {entries} of the last entries yet: it gets the vote once it lacks at most \
+         {CLOSE}"
+    )]
+    Behind {
+        /// Number of the new member.
+        number: u64,
+        /// Number of entries that it lacks.
+        entries: u64,
+    },
     /// The journal has stopped, or is starting.
     #[error("the journal of this node is not ready: {0}")]
     NotReady(String),
@@ -128,26 +153,83 @@ impl RaftNode {
                 find(number)?;
                 self.change(ChangeMembers::AddVoterIds(BTreeSet::from([number]))).await
             }
-            MemberChange::Remove { number } => {
-                let leaving = find(number)?;
-                let mut staying = members.iter().filter(|member| member.number != number);
-                let Some(voter) = staying.find(|member| member.is_voter) else {
-                    return Err(MemberChangeError::LastVoter(number));
-                };
-                let given = numbers_given(&members);
-                if voter.record.numbers_given < given {
-                    let record = MemberRecord { numbers_given: given, ..voter.record.clone() };
-                    self.set_record(voter.number, record).await?;
+            MemberChange::Remove { number } => self.remove(&members, find(number)?).await,
+            MemberChange::Replace { old, new } => {
+                let coming = find(new)?;
+                if old == new {
+                    return Err(MemberChangeError::SameMember(old));
                 }
-                let leaves = BTreeSet::from([number]);
-                let change = if leaving.is_voter {
-                    ChangeMembers::RemoveVoters(leaves)
-                } else {
-                    ChangeMembers::RemoveNodes(leaves)
-                };
-                self.change(change).await
+                match find(old) {
+                    // An earlier attempt has done it.
+                    Err(_) if coming.is_voter => Ok(()),
+                    Err(unknown) => Err(unknown),
+                    Ok(leaving) if coming.is_voter => self.remove(&members, leaving).await,
+                    Ok(leaving) => self.pass_vote(&members, leaving, coming).await,
+                }
             }
         }
+    }
+
+    async fn remove(&self, members: &[Member], leaving: &Member) -> Result<(), MemberChangeError> {
+        let number = leaving.number;
+        let mut staying = members.iter().filter(|member| member.number != number);
+        let Some(voter) = staying.find(|member| member.is_voter) else {
+            return Err(MemberChangeError::LastVoter(number));
+        };
+        self.keep_numbers_given(members, voter).await?;
+        let leaves = BTreeSet::from([number]);
+        let change = if leaving.is_voter {
+            ChangeMembers::RemoveVoters(leaves)
+        } else {
+            ChangeMembers::RemoveNodes(leaves)
+        };
+        self.change(change).await
+    }
+
+    /// Replaces a voter by a learner in one change: if the leader fails meanwhile, the next one finishes it.
+    async fn pass_vote(
+        &self,
+        members: &[Member],
+        leaving: &Member,
+        coming: &Member,
+    ) -> Result<(), MemberChangeError> {
+        if !leaving.is_voter {
+            return Err(MemberChangeError::NoVote(leaving.number));
+        }
+        let entries = self.entries_behind(coming.number);
+        if entries > CLOSE {
+            return Err(MemberChangeError::Behind { number: coming.number, entries });
+        }
+        self.keep_numbers_given(members, coming).await?;
+        let voters = members.iter().filter(|member| member.is_voter).map(|member| member.number);
+        let mut voters: BTreeSet<u64> = voters.collect();
+        voters.remove(&leaving.number);
+        voters.insert(coming.number);
+        self.change(ChangeMembers::ReplaceAllVoters(voters)).await
+    }
+
+    /// How many entries of the log a member lacks, as far as this leader knows.
+    fn entries_behind(&self, number: u64) -> u64 {
+        let Some(raft) = self.raft.get() else { return u64::MAX };
+        let metrics = raft.metrics().borrow().clone();
+        let end = metrics.last_log_index.unwrap_or(0);
+        let replication = metrics.replication.unwrap_or_default();
+        let matched = replication.get(&number).copied().flatten();
+        end.saturating_sub(matched.map_or(0, |log_id| log_id.index))
+    }
+
+    /// Lets a member that stays remember the highest number that was given.
+    async fn keep_numbers_given(
+        &self,
+        members: &[Member],
+        staying: &Member,
+    ) -> Result<(), MemberChangeError> {
+        let given = numbers_given(members);
+        if staying.record.numbers_given >= given {
+            return Ok(());
+        }
+        let record = MemberRecord { numbers_given: given, ..staying.record.clone() };
+        self.set_record(staying.number, record).await
     }
 
     /// Makes the voters of a begun change the only ones. Another running change does it by itself.

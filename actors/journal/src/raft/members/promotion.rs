@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use crate::raft::Metrics;
 
 /// A learner within this many entries of the leader is up to date.
-const CLOSE: u64 = 1000;
+pub(crate) const CLOSE: u64 = 1000;
 
 /// A learner that was up to date for this time gets a vote.
 const STABLE_FOR: Duration = Duration::from_secs(10);

@@ -5,6 +5,7 @@ use std::fs::{File, Metadata};
 use std::io;
 
 use reelyard_shares::share_expiry::ShareKind;
+use reelyard_shares::share_files::ROOT_ID_FILE;
 use rustix::fs::{AtFlags, Dir, FileType, statat};
 
 use crate::access::roots::{OpenedShare, open_beneath};
@@ -56,7 +57,7 @@ fn listing(dir: &File, most_read: usize) -> io::Result<DirectoryListing> {
     for entry in Dir::read_from(dir)? {
         let entry = entry?;
         let raw = entry.file_name();
-        if matches!(raw.to_bytes(), b"." | b"..") {
+        if matches!(raw.to_bytes(), b"." | b"..") || raw.to_bytes() == ROOT_ID_FILE.as_bytes() {
             continue;
         }
         if read == most_read {

@@ -10,6 +10,7 @@ pub(in crate::share_expiry) mod watch_clock;
 
 use std::collections::HashMap;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use actix::{Actor, Context};
@@ -160,6 +161,7 @@ impl ShareExpiry {
             backlog: self.backlog,
             window: self.timer.len() as u64,
             moves_begun: table.next_move,
+            root_ids: Arc::clone(table.root_ids()),
             next_tick: self.replica.next_tick(),
             counters: ShareCounters { uncommitted: self.replica.uncommitted(), ..self.counters },
             lags: self.lags,

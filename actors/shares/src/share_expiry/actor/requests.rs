@@ -11,8 +11,8 @@ use reelyard_replication::{
 use super::tick::refusal;
 use crate::share_expiry::{
     AT_ONCE, ChangeShare, CreateShare, EndRemoved, FetchNotifications, GetDeliveryCursor,
-    LARGEST_PAGE, PauseReclaim, RecallShare, ReclaimNow, RecordDelivery, RevokeShares, Revoked,
-    Share, ShareEnding, ShareError, ShareEvent, ShareExpiry, ShareExpirySettings, ShareId,
+    LARGEST_PAGE, PauseReclaim, RecallShare, ReclaimNow, RecordDelivery, RecordRoots, RevokeShares,
+    Revoked, Share, ShareEnding, ShareError, ShareEvent, ShareExpiry, ShareExpirySettings, ShareId,
     ShareLookup, ShareOutcome, ShareRefusal, ShareTable, SharesWithin,
 };
 
@@ -217,6 +217,20 @@ impl Handler<RecordDelivery> for ShareExpiry {
         let asked = self.replica.unnamed_request(&hook);
         let decide = |_: &mut Self| Ok(vec![ShareEvent::Delivered { hook, up_to }]);
         self.answer_request(asked, decide, |_, _| Ok(()))
+    }
+}
+
+impl Handler<RecordRoots> for ShareExpiry {
+    type Result = ShareReply<(), CommitError>;
+
+    fn handle(&mut self, asked: RecordRoots, _: &mut Context<Self>) -> Self::Result {
+        let by = self.replica.unnamed_request("share-files");
+        let mut events = Vec::new();
+        for (root, id) in asked.found {
+            tracing::info!(%root, %id, "the id of a share root goes on record");
+            events.push(ShareEvent::RootRecorded { root, id: Some(id) });
+        }
+        self.answer_request(by, move |_: &mut Self| Ok(events), |_, _| Ok(()))
     }
 }
 

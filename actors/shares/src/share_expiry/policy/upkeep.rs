@@ -42,6 +42,7 @@ impl SharePolicy {
         let mut events = self.hooks(at);
         events.extend(self.forgets(at));
         events.extend(self.roots_gone(at));
+        events.extend(self.forgotten_roots(at));
         events.extend(self.evicts(at));
         events
     }
@@ -108,6 +109,18 @@ impl SharePolicy {
             stays += 1;
         }
         stays
+    }
+
+    /// The id of a root without shares is forgotten once the root is not configured.
+    fn forgotten_roots(&self, at: ShareDecisionContext<'_>) -> Option<ShareEvent> {
+        let is_recorded = |event: &ShareEvent| matches!(event, ShareEvent::RootRecorded { .. });
+        if at.in_flight.events().any(is_recorded) {
+            return None;
+        }
+        let has_shares = |root: &RootName| at.table.roots().any(|other| other == *root);
+        let mut known = at.table.root_ids().keys();
+        let gone = known.find(|root| !self.settings.roots.contains(*root) && !has_shares(root));
+        gone.map(|root| ShareEvent::RootRecorded { root: root.clone(), id: None })
     }
 
     /// Shares of roots that are not configured end.

@@ -12,6 +12,7 @@ use super::download_cache::CountedDownload;
 use super::event::{NewShare, ShareChanges, ShareEvent, ShareOutcome, ShareRefusal};
 use super::event_v1;
 use super::event_v2;
+use super::paths::path::RootName;
 use super::snapshot::{FrozenShareTable, thaw_row};
 use super::table::shards::ShareLookup;
 use super::table::share::{
@@ -19,6 +20,7 @@ use super::table::share::{
 };
 use super::table::share_table::{NotificationRecord, ShareTable, TombstoneKey};
 use super::values::id::ShareId;
+use super::values::root_id::RootId;
 use super::values::share_terms::ShareTerm;
 use super::values::text::SharedText;
 use super::values::value_types::{ShareEnding, Tombstone};
@@ -122,7 +124,20 @@ impl ShareTable {
                 Ok(self.forget(*tombstones_before, *notifications_before, hooks))
             }
             ShareEvent::Delivered { hook, up_to } => Ok(self.deliver(hook, *up_to)),
+            ShareEvent::RootRecorded { root, id } => Ok(self.record_root(root, *id)),
         }
+    }
+
+    fn record_root(&mut self, root: &RootName, id: Option<RootId>) -> ShareOutcome {
+        if id.is_some() == self.root_ids.contains_key(root) {
+            return AlreadySo;
+        }
+        let root_ids = Arc::make_mut(&mut self.root_ids);
+        match id {
+            Some(id) => root_ids.insert(root.clone(), id),
+            None => root_ids.remove(root),
+        };
+        Applied
     }
 
     fn create(&mut self, at: Millis, new: &NewShare) -> ShareApplyResult {

@@ -11,9 +11,10 @@ use super::table::shards::ShareLookup;
 use super::table::share::ClientKey;
 use super::table::share_table::ShareTable;
 use super::values::id::ShareId;
+use super::values::root_id::RootId;
 use super::values::share_terms::{ShareTerm, ShareTerms};
 use super::values::value_types::{Deadline, ShareEnding, ShareOwner, Tombstone};
-use crate::share_expiry::samples::new_share;
+use crate::share_expiry::samples::{new_share, root};
 use crate::share_expiry::state::notification::ShareNotificationKind;
 use crate::share_expiry::state::table::totals::Totals;
 
@@ -334,4 +335,16 @@ fn a_repeated_request_takes_one_download() {
     assert_eq!(share.downloads().unwrap().taken(), 1);
     let another = Ok(ShareOutcome::Taken { left: 1, exhausted: None });
     assert_eq!(table.apply(Millis(7), &taken(1, 7)), another);
+}
+
+#[test]
+fn the_first_id_of_a_root_stays_until_it_is_forgotten() {
+    let (mut table, films) = (ShareTable::default(), root());
+    let record = |id: Option<u128>| ShareEvent::RootRecorded { root: root(), id: id.map(RootId) };
+    assert_eq!(table.apply(Millis(1), &record(None)), Ok(ShareOutcome::AlreadySo));
+    assert_eq!(table.apply(Millis(1), &record(Some(5))), Ok(ShareOutcome::Applied));
+    assert_eq!(table.apply(Millis(2), &record(Some(6))), Ok(ShareOutcome::AlreadySo));
+    assert_eq!(table.root_ids().get(&films), Some(&RootId(5)));
+    assert_eq!(table.apply(Millis(3), &record(None)), Ok(ShareOutcome::Applied));
+    assert!(table.root_ids().is_empty());
 }

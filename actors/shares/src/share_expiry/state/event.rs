@@ -15,6 +15,7 @@ use super::moves::stored_move::move_of_event;
 use super::paths::path::{RootName, SharePath};
 use super::table::share::ClientKey;
 use super::values::id::ShareId;
+use super::values::root_id::RootId;
 use super::values::share_terms::{ShareTerm, ShareTerms, terms_of_event};
 use super::values::value_types::{Deadline, ShareEnding, ShareKind, ShareOwner};
 use crate::share_expiry::state::values::bad_lifetime::BadLifetime;
@@ -164,6 +165,13 @@ pub enum ShareEvent {
         to: Millis,
         /// The caller's name, for the audit.
         by: String,
+    },
+    /// The id of a root is on record from now on, or none is. If another id is on record, nothing changes.
+    RootRecorded {
+        /// The name of the root.
+        root: RootName,
+        /// The id in its directory. None forgets the recorded one.
+        id: Option<RootId>,
     },
 }
 

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::download_cache::CountedDownload;
 use super::moves::pending_move::PendingMove;
 use super::moves::stored_move::StoredMove;
+use super::paths::path::RootName;
 use super::paths::path_order::PathOrder;
 use super::stored::{
     StoredCountedDownload, StoredNotification, StoredNotificationV2, StoredShare,
@@ -25,6 +26,7 @@ use super::table::share::{ClientKey, Share};
 use super::table::share_table::{NotificationRecord, ShareTable, TombstoneKey};
 use super::table::totals::Totals;
 use super::values::id::ShareId;
+use super::values::root_id::RootId;
 use super::values::text::SharedText;
 use super::values::value_types::Tombstone;
 
@@ -75,6 +77,8 @@ pub(super) enum ShareSnapshotRow<'a> {
     SharesV2(#[serde(borrow)] Vec<StoredShareV2<'a>>),
     /// Notifications, oldest first.
     NotificationsV2(#[serde(borrow)] Vec<StoredNotificationV2<'a>>),
+    /// The ids of roots; before the end row.
+    RootIds(BTreeMap<RootName, RootId>),
 }
 
 /// How many counted downloads one row holds.
@@ -92,6 +96,7 @@ pub(in crate::share_expiry) struct FrozenShareTable {
     next_move: u64,
     download_cache: Vec<CountedDownload>,
     time: Option<Millis>,
+    root_ids: Arc<BTreeMap<RootName, RootId>>,
 }
 
 impl FrozenShareTable {
@@ -107,6 +112,7 @@ impl FrozenShareTable {
             next_move: table.next_move,
             download_cache: table.download_cache.all(),
             time: table.time,
+            root_ids: Arc::clone(&table.root_ids),
         }
     }
 }
@@ -163,6 +169,9 @@ impl FrozenPiece for FrozenShareTable {
         }
         if let Some(time) = self.time {
             put(&ShareSnapshotRow::Time(time));
+        }
+        if !self.root_ids.is_empty() {
+            put(&ShareSnapshotRow::RootIds(BTreeMap::clone(&self.root_ids)));
         }
         put(&ShareSnapshotRow::End);
     }
@@ -283,6 +292,7 @@ pub(in crate::share_expiry) fn thaw_row(
             downloads.into_iter().for_each(|one| table.download_cache.insert(one.into()))
         }
         ShareSnapshotRow::Time(time) => table.time = Some(time),
+        ShareSnapshotRow::RootIds(root_ids) => table.root_ids = Arc::new(root_ids),
         ShareSnapshotRow::End => table.thawed(),
     }
     Ok(())

@@ -11,6 +11,7 @@ use super::table::shards::ShareLookup;
 use super::table::share::{ClientKey, Share};
 use super::table::share_table::ShareTable;
 use super::values::id::ShareId;
+use super::values::root_id::RootId;
 use super::values::value_types::{Deadline, PasswordHash, ShareEnding, ShareNote, ShareOwner};
 use crate::share_expiry::samples::{new_move, new_share, path, root};
 
@@ -75,6 +76,7 @@ fn table() -> ShareTable {
     apply(ShareEvent::Delivered { hook: "hook".to_owned(), up_to: 4 });
     apply(ShareEvent::Paused { by: "me".to_owned() });
     apply(ShareEvent::MoveBegun(Box::new(new_move("d", "e"))));
+    apply(ShareEvent::RootRecorded { root: root(), id: Some(RootId(5)) });
     table
 }
 
@@ -106,6 +108,7 @@ fn a_table_comes_back_from_its_rows() {
     };
     assert_eq!((in_part(3), in_part(4)), (Some(Millis(7)), None));
     assert_eq!(thawed.cursors(), table.cursors());
+    assert_eq!((thawed.root_ids(), thawed.root_ids().len()), (table.root_ids(), 1));
     let taken = [1, 2, 3].map(|request| thawed.taken_before(RequestId(request)));
     assert_eq!(taken, [Some(1), Some(0), None]);
 }

@@ -1,13 +1,18 @@
 //! The read view of the ShareExpiryActor.
 
-use crate::share_expiry::state::table::totals::Totals;
+use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use reelyard_core::clock::Millis;
 use reelyard_core::counted::counted;
 use reelyard_core::event::Epoch;
 use serde::{Deserialize, Serialize};
+
+use crate::share_expiry::state::paths::path::RootName;
+use crate::share_expiry::state::table::totals::Totals;
+use crate::share_expiry::state::values::root_id::RootId;
 
 /// The observable state of the actor.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -38,6 +43,8 @@ pub struct ShareView {
     pub window: u64,
     /// How many moves have begun so far.
     pub moves_begun: u64,
+    /// The ids of roots that are on record.
+    pub root_ids: Arc<BTreeMap<RootName, RootId>>,
     /// When the actor next checks for due shares, unless an event wakes it.
     pub next_tick: Duration,
     /// Counts of this node's work as leader, since the process started.

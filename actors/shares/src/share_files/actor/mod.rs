@@ -16,7 +16,7 @@ use reelyard_core::actor_parts::{ActorTimer, ChangeSettings, Observer, ObserverS
 use reelyard_core::clock::{Clock, Millis};
 use reelyard_core::event::RequestId;
 use reelyard_core::supervision::Route;
-use reelyard_replication::Leadership;
+use reelyard_replication::{Leadership, Member};
 use tokio::sync::watch;
 use tokio::task::spawn_blocking;
 
@@ -24,7 +24,7 @@ use self::missing::MissingShares;
 use self::sweep::SweepResult;
 use self::waiters::MoveRequestWaiters;
 use crate::share_expiry::{
-    BeginMove, EndRemoved, RecallMove, RootName, SettleMove, ShareId, ShareViewHandle,
+    BeginMove, EndRemoved, RecallMove, RecordRoots, RootName, SettleMove, ShareId, ShareViewHandle,
 };
 use crate::share_files::dirs::SharedDirs;
 use crate::share_files::messages::SweepNow;
@@ -59,8 +59,12 @@ pub struct ShareFilesCollaborators {
     pub settle: Route<SettleMove>,
     /// It ends the shares of missing files.
     pub end: Route<EndRemoved>,
+    /// Records the ids of roots.
+    pub record_roots: Route<RecordRoots>,
     /// The leader as the journal knows it. Other nodes do not touch the files.
     pub leadership: watch::Receiver<Leadership>,
+    /// The members of the cluster. A node alone needs no ids of its roots.
+    pub members: watch::Receiver<Vec<Member>>,
 }
 
 /// The actor for shared files. Every node has one. It acts on the node where the ShareExpiryActor
@@ -133,6 +137,12 @@ impl ShareFiles {
         }
     }
 
+    /// The directories, of which only those on record are used.
+    fn dirs(&self) -> SharedDirs {
+        self.dirs.expect(&self.others.shares.view().root_ids);
+        self.dirs.clone()
+    }
+
     fn leads(&self) -> bool {
         self.others.shares.view().epoch.is_some()
     }
@@ -159,7 +169,7 @@ impl ShareFiles {
             return self.plan_look(ctx);
         }
         self.looking = true;
-        let (dirs, shares) = (self.dirs.clone(), self.others.shares.clone());
+        let (dirs, shares) = (self.dirs(), self.others.shares.clone());
         let (end, shared) = (self.others.end.clone(), self.shared.clone());
         let looking = async move {
             let looked =
@@ -204,7 +214,7 @@ impl ShareFiles {
             // The actor soon checks again whether this node decides now.
             return self.plan_sweep(self.settings.sweep_interval.min(RETRY * 10), ctx);
         }
-        let (dirs, shares) = (self.dirs.clone(), self.others.shares.clone());
+        let (dirs, shares) = (self.dirs(), self.others.shares.clone());
         let (now, shared) = (self.shell.now(), self.shared.clone());
         let looking = spawn_blocking(move || sweep::sweep_next(&dirs, &shares, &shared, from, now));
         ctx.spawn(looking.into_actor(self).map(|looked, files, ctx| {
@@ -278,7 +288,9 @@ impl Observer for ShareFiles {
     /// Checks the paths of the roots. Other work has timers of its own.
     fn tick(&mut self, ctx: &mut Context<Self>) {
         self.look_at_roots(ctx);
-        self.sleep(ROOT_LOOK_EVERY, ctx);
+        // Until the shares are read, it is unknown which directories are on record.
+        let pause = if self.others.shares.is_up() { ROOT_LOOK_EVERY } else { RETRY };
+        self.sleep(pause, ctx);
     }
 }
 

@@ -102,7 +102,7 @@ impl Handler<MoveFile> for ShareFiles {
                 }
                 // From here on no other task settles the move.
                 files.making.insert(request);
-                let (dirs, others) = (files.dirs.clone(), files.others.clone());
+                let (dirs, others) = (files.dirs(), files.others.clone());
                 Box::pin(make(dirs, others, wanted).into_actor(files))
             });
         Box::pin(making.map(move |made: MoveReply, files, ctx: &mut Context<Self>| {
@@ -130,7 +130,7 @@ impl Handler<UnsettledMovesFound> for ShareFiles {
             return;
         }
         self.settling = true;
-        let (dirs, others) = (self.dirs.clone(), self.others.clone());
+        let (dirs, others) = (self.dirs(), self.others.clone());
         let patience = self.settings.removed_after;
         let settling = async move {
             let mut unclear = BTreeMap::new();

@@ -7,11 +7,13 @@ mod disk_tests;
 mod open_roots;
 #[cfg(test)]
 mod open_roots_tests;
+mod root_id_file;
 mod shared_dirs;
 #[cfg(test)]
 mod shared_dirs_tests;
 
 pub use disk::{NameInDirectory, ShareFileSystem, SystemFileSystem};
 pub use open_roots::{ReachableRoot, RootUnreachable, SharedDir};
-pub use shared_dirs::{NotMoved, PathPresence, SharedDirs};
+pub use root_id_file::ROOT_ID_FILE;
+pub use shared_dirs::{IdentifiedRoots, NotMoved, PathPresence, SharedDirs};
 pub(super) use shared_dirs::{ParentDirectory, parent};

@@ -2,17 +2,18 @@
 //! opened instead.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use arc_swap::ArcSwapOption;
+use arc_swap::{ArcSwap, ArcSwapOption};
 use rustix::fs::{CWD, Dir, Mode, OFlags, ResolveFlags, openat};
 use rustix::io::Errno;
 
 use super::dir_entry::{beneath, entry};
-use crate::share_expiry::{RootName, SharedFileIdentity};
+use super::root_id_file::{self, ROOT_ID_FILE};
+use crate::share_expiry::{RootId, RootName, SharedFileIdentity};
 use tokio::time::Instant;
 
 /// One root with its directory.
@@ -24,6 +25,8 @@ pub struct SharedDir {
     pub path: PathBuf,
     /// None if it was never there.
     held: ArcSwapOption<OpenRoot>,
+    /// The id of the root on record. Another directory is not used. None while no id is on record.
+    expected: ArcSwapOption<RootId>,
 }
 
 /// A directory, as opened. A path handle (`O_PATH`) is enough.
@@ -34,11 +37,33 @@ struct OpenRoot {
     reopened: Option<Instant>,
     /// Whether any shared file was found in it.
     has_shared: AtomicBool,
+    /// The id in its file, at the last look.
+    id: ArcSwap<FoundRootId>,
 }
+
+/// The id in the file of a root; none without a valid file. Or why it cannot be read.
+type FoundRootId = Result<Option<RootId>, Errno>;
 
 impl OpenRoot {
     fn new(handle: OwnedFd, reopened: Option<Instant>) -> Arc<Self> {
-        Arc::new(OpenRoot { handle, reopened, has_shared: AtomicBool::new(false) })
+        let id = ArcSwap::from_pointee(root_id_file::read(&handle));
+        Arc::new(OpenRoot { handle, reopened, has_shared: AtomicBool::new(false), id })
+    }
+
+    /// Why it is not the directory with this id; none if it is.
+    fn is_other(&self, expected: RootId, path: &Path) -> Option<String> {
+        let found = match **self.id.load() {
+            Ok(Some(found)) if found == expected => return None,
+            Ok(Some(found)) => format!("has the id {found}"),
+            Ok(None) => "has no id".to_owned(),
+            Err(errno) => format!("cannot be read ({errno})"),
+        };
+        let file = path.join(ROOT_ID_FILE);
+        let file = file.display();
+        Some(format!(
+            "it is not the directory on record: its file {ROOT_ID_FILE} {found}. Mount the right directory. To use \
+             this one: echo {expected} > {file}"
+        ))
     }
 }
 
@@ -51,6 +76,9 @@ pub enum RootUnreachable {
     /// It was never opened.
     #[error("the directory of its root does not exist: {0}")]
     Away(String),
+    /// It is another directory than the one on record.
+    #[error("{0}")]
+    Other(String),
 }
 
 /// A root that can be read. All files that are found with one value are of one directory, even if another
@@ -69,13 +97,29 @@ fn open(dir: &SharedDir) -> Result<OwnedFd, Errno> {
 impl SharedDir {
     /// The directory of this name, opened if it exists.
     pub fn new(name: RootName, path: PathBuf) -> Self {
-        let dir = SharedDir { name, path, held: ArcSwapOption::empty() };
+        let (held, expected) = (ArcSwapOption::empty(), ArcSwapOption::empty());
+        let dir = SharedDir { name, path, held, expected };
         dir.held.store(open(&dir).ok().map(|handle| OpenRoot::new(handle, None)));
         dir
     }
 
-    /// The directory, if it ever existed.
+    /// The id of the root on record, from now on.
+    pub(super) fn expect(&self, id: Option<RootId>) {
+        if self.expected.load().as_deref() != id.as_ref() {
+            self.expected.store(id.map(Arc::new));
+        }
+    }
+
+    /// The directory, if it ever existed, and is the one on record.
     pub fn reached(self: &Arc<Self>) -> Result<ReachableRoot, RootUnreachable> {
+        let root = self.opened()?;
+        let expected = self.expected.load();
+        let other = expected.as_deref().and_then(|id| root.held.is_other(*id, &self.path));
+        other.map_or(Ok(root), |why| Err(RootUnreachable::Other(why)))
+    }
+
+    /// The directory, if it ever existed.
+    fn opened(self: &Arc<Self>) -> Result<ReachableRoot, RootUnreachable> {
         match self.held.load_full() {
             Some(held) => Ok(ReachableRoot { dir: Arc::clone(self), held }),
             None => Err(RootUnreachable::Away(match open(self) {
@@ -88,11 +132,33 @@ impl SharedDir {
     /// Opens the directory at its path, if it differs from the open one.
     pub(super) fn reopen(self: &Arc<Self>) -> bool {
         let Ok(handle) = open(self) else { return false };
-        let is_held = self.reached().is_ok_and(|reached| reached.is(&handle).unwrap_or(false));
+        let is_held = self.opened().is_ok_and(|opened| opened.is(&handle).unwrap_or(false));
         if !is_held {
             self.held.store(Some(OpenRoot::new(handle, Some(Instant::now()))));
         }
         !is_held
+    }
+
+    /// Reads the id in its file again. An operator may have written it meanwhile.
+    pub(super) fn read_id(&self) {
+        if let Some(held) = &*self.held.load() {
+            held.id.store(Arc::new(root_id_file::read(&held.handle)));
+        }
+    }
+
+    /// The id in its file. Writes `new` if it has none.
+    ///
+    /// # Errors
+    /// When it was never there, or cannot be written.
+    pub(super) fn identify(self: &Arc<Self>, new: RootId) -> Result<RootId, String> {
+        let root = self.opened().map_err(|why| why.to_string())?;
+        let text = |errno: Errno| errno.to_string();
+        if let Some(id) = (**root.held.id.load()).map_err(text)? {
+            return Ok(id);
+        }
+        root_id_file::write(&root, new).map_err(text)?;
+        self.read_id();
+        Ok(new)
     }
 }
 
@@ -129,7 +195,10 @@ impl ReachableRoot {
         let mut entries = Dir::new(beneath(self, ".", flags, ResolveFlags::empty())?)?;
         // The directory itself and its parent always exist.
         let other = entries.find(|entry| match entry {
-            Ok(entry) => !matches!(entry.file_name().to_bytes(), b"." | b".."),
+            Ok(entry) => {
+                let name = entry.file_name().to_bytes();
+                !matches!(name, b"." | b"..") && name != ROOT_ID_FILE.as_bytes()
+            }
             Err(_) => true,
         });
         Ok(other.transpose()?.is_none())

@@ -1,13 +1,16 @@
 //! Roots that become other directories, on a real disk.
 
+use std::collections::BTreeMap;
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use super::open_roots::RootUnreachable;
+use super::root_id_file::{self, ROOT_ID_FILE};
 use super::shared_dirs::*;
 use super::shared_dirs_tests::{new_move, opened, place};
-use crate::share_expiry::{MoveRefused, RootName};
+use crate::share_expiry::{MoveRefused, RootId, RootName};
 
 struct ReplacedRootsFixture {
     place: tempfile::TempDir,
@@ -127,4 +130,64 @@ fn every_clone_sees_new_roots_and_an_unchanged_root_stays_open() {
     // The same name with another path is another directory.
     clone.change([(films.clone(), yard.path("news"))]);
     assert_eq!(yard.dirs.presence(&films, &"a".parse().unwrap()), PathPresence::Missing);
+}
+
+#[test]
+fn a_directory_without_the_recorded_id_is_not_used() {
+    let (yard, films) = (yard(), "films".parse::<RootName>().unwrap());
+    let file = "a".parse().unwrap();
+    let IdentifiedRoots { found, failed } = yard.dirs.identify(&BTreeMap::new());
+    assert_eq!((found.len(), failed.len()), (2, 0));
+    // Only the first look writes ids.
+    assert_eq!(yard.dirs.identify(&BTreeMap::new()).found, found);
+    assert_eq!(yard.dirs.identify(&found), IdentifiedRoots::default());
+    yard.dirs.expect(&found);
+    assert_eq!(yard.dirs.presence(&films, &file), PathPresence::There);
+    // A mirror without the file of the id.
+    yard.replace("films");
+    fs::write(yard.path("films/a"), b"another").unwrap();
+    assert_eq!(yard.dirs.reopen_changed(), std::slice::from_ref(&films));
+    assert_eq!(yard.dirs.presence(&films, &file), PathPresence::Unclear);
+    let refused = yard.dirs.prepare(&place("films/a"), &place("more/a"), false);
+    assert_eq!(refused, Err(MoveRefused::RootAway));
+    let why = yard.dirs.unreachable(&films, true).unwrap();
+    assert!(why.contains("has no id") && why.contains(&found[&films].to_string()), "{why}");
+    assert!(matches!(yard.dirs.reached(&films), Err(RootUnreachable::Other(_))));
+    // The text says how an operator confirms the directory.
+    fs::write(yard.path("films").join(ROOT_ID_FILE), format!("{}\n", found[&films])).unwrap();
+    assert!(yard.dirs.reopen_changed().is_empty());
+    assert_eq!(yard.dirs.presence(&films, &file), PathPresence::There);
+    assert_eq!(yard.dirs.unreachable(&films, true), None);
+    fs::write(yard.path("films").join(ROOT_ID_FILE), RootId(7).to_string()).unwrap();
+    yard.dirs.reopen_changed();
+    assert!(yard.dirs.unreachable(&films, true).unwrap().contains(&RootId(7).to_string()));
+    // No id is on record any more.
+    yard.dirs.expect(&BTreeMap::new());
+    assert_eq!(yard.dirs.presence(&films, &file), PathPresence::There);
+}
+
+#[test]
+fn the_id_of_a_root_counts_only_if_it_is_whole() {
+    let place = tempfile::tempdir().unwrap();
+    let open = || fs::File::open(place.path()).unwrap();
+    assert_eq!(root_id_file::read(open()), Ok(None));
+    root_id_file::write(open(), RootId(5)).unwrap();
+    assert_eq!(root_id_file::read(open()), Ok(Some(RootId(5))));
+    root_id_file::write(open(), RootId(6)).unwrap();
+    assert_eq!(root_id_file::read(open()), Ok(Some(RootId(6))));
+    let path = place.path().join(ROOT_ID_FILE);
+    let mode = fs::metadata(&path).unwrap().permissions().mode();
+    assert_eq!((mode & 0o777, fs::read_dir(place.path()).unwrap().count()), (0o644, 1));
+    for bad in [&b""[..], b"5", &[0xff; 40], &[b'0'; 80]] {
+        fs::write(&path, bad).unwrap();
+        assert_eq!(root_id_file::read(open()), Ok(None), "{bad:?}");
+    }
+}
+
+#[test]
+fn a_root_with_only_its_id_is_empty() {
+    let (yard, more) = (yard(), "more".parse::<RootName>().unwrap());
+    yard.dirs.identify(&BTreeMap::new());
+    assert_eq!(yard.dirs.unreachable(&more, true), Some("it is empty".to_owned()));
+    assert_eq!(yard.dirs.unreachable(&more, false), None);
 }

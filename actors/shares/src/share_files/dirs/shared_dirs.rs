@@ -17,7 +17,7 @@ use super::dir_entry::{SharedDirEntry, beneath, entry};
 use super::disk::{NameInDirectory, NotRenamed, ShareFileSystem, SystemFileSystem, rename};
 use super::open_roots::{ReachableRoot, RootUnreachable, SharedDir};
 use crate::share_expiry::{
-    MoveRefused, NewMove, RootName, ShareLocation, SharePath, SharedFileIdentity,
+    MoveRefused, NewMove, RootId, RootName, ShareLocation, SharePath, SharedFileIdentity,
 };
 
 /// All of them. Cheap to clone; clones see the same, also after [`SharedDirs::change`]. Everything here
@@ -50,6 +50,15 @@ impl From<MoveRefused> for NotMoved {
     fn from(why: MoveRefused) -> Self {
         NotMoved::Refused(why)
     }
+}
+
+/// Roots that got their ids.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct IdentifiedRoots {
+    /// The ids in their directories.
+    pub found: BTreeMap<RootName, RootId>,
+    /// Why a root has no id.
+    pub failed: BTreeMap<RootName, String>,
 }
 
 /// The state of a path on disk.
@@ -120,7 +129,7 @@ impl From<RootUnreachable> for MoveRefused {
     fn from(why: RootUnreachable) -> Self {
         match why {
             RootUnreachable::NoRoot => MoveRefused::NoRoot,
-            RootUnreachable::Away(_) => MoveRefused::RootAway,
+            RootUnreachable::Away(_) | RootUnreachable::Other(_) => MoveRefused::RootAway,
         }
     }
 }
@@ -327,9 +336,34 @@ impl SharedDirs {
         self.dirs.load().get(root).ok_or(RootUnreachable::NoRoot)?.reached()
     }
 
-    /// Opens each directory that has appeared, or has replaced the open one; returns their names.
+    /// Uses only directories with these ids from now on. A root without a recorded id is used as it is.
+    pub fn expect(&self, ids: &BTreeMap<RootName, RootId>) {
+        for dir in self.dirs.load().values() {
+            dir.expect(ids.get(&dir.name).copied());
+        }
+    }
+
+    /// The ids of the roots that are there and have none in `known`. A root whose file has no id gets a new one.
+    /// Answers also why an id cannot be written.
+    pub fn identify(&self, known: &BTreeMap<RootName, RootId>) -> IdentifiedRoots {
+        let mut identified = IdentifiedRoots::default();
+        for dir in self.dirs.load().values().filter(|dir| !known.contains_key(&dir.name)) {
+            if dir.reached().is_err() {
+                continue;
+            }
+            match dir.identify(RootId(fastrand::u128(..))) {
+                Ok(id) => identified.found.insert(dir.name.clone(), id).map(drop),
+                Err(why) => identified.failed.insert(dir.name.clone(), why).map(drop),
+            };
+        }
+        identified
+    }
+
+    /// Opens each directory that has appeared, or has replaced the open one; returns their names. Reads the ids of
+    /// all roots again.
     pub fn reopen_changed(&self) -> Vec<RootName> {
         let dirs = self.dirs.load();
+        dirs.values().for_each(|dir| dir.read_id());
         let came = dirs.values().filter(|dir| dir.reopen());
         came.map(|dir| dir.name.clone()).collect()
     }
@@ -348,6 +382,7 @@ impl SharedDirs {
             Ok(reached) => reached,
             Err(RootUnreachable::NoRoot) => return None,
             Err(RootUnreachable::Away(why)) => return Some(format!("it is not there: {why}")),
+            Err(RootUnreachable::Other(why)) => return Some(why),
         };
         reached.displaced().or_else(|| match reached.is_empty() {
             Ok(is_empty) => (is_empty && was_something).then(|| "it is empty".to_owned()),

@@ -11,8 +11,8 @@ use reelyard_console::pages::cluster::{
     self, ClusterPageModel, ClusterPageQuery, MemberLine, NodeRank,
 };
 use reelyard_console::parts::act::CommandLines;
-use reelyard_console::parts::dialog::AskDialog;
-use reelyard_console::text::{cluster as text, outcomes};
+use reelyard_console::parts::dialog::{AskDialog, AskField};
+use reelyard_console::text::{Language, cluster as text, outcomes};
 
 use crate::http::api::cluster_calls::cluster::view;
 use crate::http::console::answer;
@@ -27,8 +27,9 @@ pub async fn show(
 ) -> Result<HttpResponse, ConsoleRefusal> {
     let visitor = Visitor::of(&request, &state, &AccessScope::YardRead)?;
     let query = ClusterPageQuery::parse(request.query_string());
-    let ask = dialog(&query, &visitor);
-    let model = ClusterPageModel { ask, ..model(&state, &visitor) };
+    let model = model(&state, &visitor);
+    let ask = dialog(&query, &model, &visitor);
+    let model = ClusterPageModel { ask, ..model };
     Ok(answer::page(&request, &state, &visitor, &parts(&model, &visitor.viewer)))
 }
 
@@ -84,7 +85,11 @@ fn line(member: MemberInfo, own: u64) -> MemberLine {
 }
 
 /// The dialog that the state of the page asks for. None for an unknown word, or without the right.
-fn dialog(query: &ClusterPageQuery, visitor: &Visitor) -> Option<AskDialog> {
+fn dialog(
+    query: &ClusterPageQuery,
+    model: &ClusterPageModel,
+    visitor: &Visitor,
+) -> Option<AskDialog> {
     let (language, rights) = (visitor.viewer.language, visitor.viewer.rights);
     let base = AskDialog {
         things: 1,
@@ -119,6 +124,18 @@ fn dialog(query: &ClusterPageQuery, visitor: &Visitor) -> Option<AskDialog> {
             ),
             ..base
         }),
+        "replace" => Some(AskDialog { action, ..replace_dialog(query, model, language, base) }),
+        "transfer" => Some(AskDialog {
+            question: text::ASK_TRANSFER.fill(language, &named),
+            consequence: text::ASK_TRANSFER_TEXT.of(language).to_owned(),
+            verb: text::VERB_TRANSFER.of(language).to_owned(),
+            action,
+            commands: CommandLines::new(
+                &["cluster", "transfer", &number],
+                ("POST", &format!("/cluster/transfer?to={number}"), ""),
+            ),
+            ..base
+        }),
         "remove" => Some(AskDialog {
             question: text::ASK_REMOVE.fill(language, &named),
             consequence: text::ASK_REMOVE_TEXT.of(language).to_owned(),
@@ -129,5 +146,41 @@ fn dialog(query: &ClusterPageQuery, visitor: &Visitor) -> Option<AskDialog> {
             ..base
         }),
         _ => None,
+    }
+}
+
+/// The dialog that replaces a member by one of the learners.
+fn replace_dialog(
+    query: &ClusterPageQuery,
+    model: &ClusterPageModel,
+    language: Language,
+    base: AskDialog,
+) -> AskDialog {
+    let old = &query.node;
+    let learners = model.members.iter().filter(|member| member.rank == NodeRank::Learner);
+    let learners: Vec<String> = learners.map(|member| member.number.to_string()).collect();
+    let chosen = learners.iter().find(|number| **number == query.by).or(learners.first());
+    let by = chosen.cloned().unwrap_or_default();
+    let field = AskField {
+        label: text::REPLACED_BY.of(language).to_owned(),
+        name: "by".to_owned(),
+        value: by.clone(),
+        choices: learners.into_iter().map(|number| (number.clone(), number)).collect(),
+        is_needed: true,
+        ..AskField::default()
+    };
+    let asked = ClusterPageQuery { by: String::new(), ..query.clone() };
+    AskDialog {
+        question: text::ASK_REPLACE.fill(language, &[("node", old)]),
+        consequence: text::ASK_REPLACE_TEXT.of(language).to_owned(),
+        is_final: true,
+        verb: text::VERB_REPLACE.of(language).to_owned(),
+        commands: CommandLines::new(
+            &["cluster", "replace", old, &by],
+            ("POST", &format!("/cluster/members/{old}/replace?by={by}"), ""),
+        ),
+        follow: Some(format!("{}&", asked.address())),
+        fields: vec![field],
+        ..base
     }
 }

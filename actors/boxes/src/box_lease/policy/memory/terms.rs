@@ -12,8 +12,8 @@ use reelyard_core::clock::{ClockReading, Millis};
 use reelyard_protocol::boxes::LeaseId;
 
 use super::schedule::KeyedDeadlines;
-use crate::box_lease::state::leases::held_lease::HeldLease;
 use crate::box_lease::state::leases::lease::Lease;
+use crate::box_lease::state::leases::lease_answer::LeaseAnswer;
 
 /// The terms of the live leases.
 #[derive(Clone, Debug, Default)]
@@ -104,10 +104,10 @@ impl LeaseTerms {
     }
 
     /// A live lease with the rest of its term, for an answer to its holder.
-    pub fn held(&self, lease: &Arc<Lease>, now: ClockReading) -> HeldLease {
+    pub fn answer(&self, lease: &Arc<Lease>, now: ClockReading) -> LeaseAnswer {
         let ends = self.passing.at(&lease.id).unwrap_or_default();
         let left_from_commit = ends.saturating_sub(now.monotonic);
-        HeldLease { lease: Arc::clone(lease), left_from_commit }
+        LeaseAnswer { lease: Arc::clone(lease), left_from_commit }
     }
 
     /// How long it is until a term may be over.

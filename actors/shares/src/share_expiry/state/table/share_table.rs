@@ -21,6 +21,7 @@ use crate::share_expiry::state::paths::path::{RootName, SharePath};
 use crate::share_expiry::state::paths::path_order::PathOrder;
 use crate::share_expiry::state::table::totals::Totals;
 use crate::share_expiry::state::values::id::ShareId;
+use crate::share_expiry::state::values::root_id::RootId;
 use crate::share_expiry::state::values::text::SharedText;
 use crate::share_expiry::state::values::value_types::{ShareOwner, Tombstone};
 
@@ -48,6 +49,8 @@ pub struct ShareTable {
     pub(in crate::share_expiry) tombstone_index: BoundedLog<TombstoneKey>,
     /// The cursor of each hook: the number of the first notification that it did not get.
     pub(in crate::share_expiry) cursors: BTreeMap<String, u64>,
+    /// The ids of roots that are on record.
+    pub(in crate::share_expiry) root_ids: Arc<BTreeMap<RootName, RootId>>,
     /// Downloads that were counted a moment ago.
     pub(in crate::share_expiry) download_cache: DownloadIdempotencyCache,
     /// The moves under way.
@@ -215,6 +218,11 @@ impl ShareTable {
     /// The time of the first kept notification with this number or a higher one.
     pub fn notification_time(&self, number: u64) -> Option<Millis> {
         self.notification_log.oldest_from(number).next().map(|(_, record)| record.at)
+    }
+
+    /// The ids of roots that are on record.
+    pub fn root_ids(&self) -> &Arc<BTreeMap<RootName, RootId>> {
+        &self.root_ids
     }
 
     /// The cursor of each hook: the number of the first notification that it did not get.

@@ -10,14 +10,14 @@ use super::lease::Lease;
 
 /// A live lease, and the longest time that its holder may use the box without a renewal.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HeldLease {
+pub struct LeaseAnswer {
     /// The lease as it is on record.
     pub lease: Arc<Lease>,
     /// The rest of its term by the monotonic clock of the leader, counted from the commit.
     pub left_from_commit: Duration,
 }
 
-impl HeldLease {
+impl LeaseAnswer {
     /// How long the holder may use the box if the time of the cluster is `now`. Counted from the decision,
     /// because another leader may have seen the commit earlier. The clock may run slowly since then, or a
     /// step may have moved it.
@@ -31,7 +31,7 @@ impl HeldLease {
     }
 }
 
-impl Deref for HeldLease {
+impl Deref for LeaseAnswer {
     type Target = Lease;
 
     fn deref(&self) -> &Lease {
@@ -53,7 +53,7 @@ mod tests {
         let lease = Arc::clone(table.live(LeaseId(1)).unwrap());
         let left = |wall: i64, from_commit: u64| {
             let left_from_commit = Duration::from_millis(from_commit);
-            HeldLease { lease: Arc::clone(&lease), left_from_commit }.left(Millis(wall))
+            LeaseAnswer { lease: Arc::clone(&lease), left_from_commit }.left(Millis(wall))
         };
         let micros = Duration::from_micros;
         assert_eq!(left(0, 100), TERM);
