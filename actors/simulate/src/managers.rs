@@ -149,7 +149,7 @@ impl ManagersModel {
     fn record(&mut self, event: TaskEvent, at: Millis) -> Option<Arrival> {
         let result = self.tasks.apply(at, &event);
         let applied = AppliedEvent { request: RequestId(0), at, event, result };
-        self.task_policy.on_applied(&applied, &self.tasks, true).arrived
+        self.task_policy.on_applied(&applied, &self.tasks, None).arrived
     }
 
     /// The removals that the Remover proposes now.

@@ -1,5 +1,6 @@
 //! Faults against a cluster of real processes: `reelyard-chaos --seconds N --seed S`.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -18,14 +19,20 @@ struct ChaosArguments {
     /// Loses a share on purpose, to show that the check finds it.
     #[arg(long)]
     lose_on_purpose: bool,
+    /// Causes only faults whose line of output contains this text, such as "stopped".
+    #[arg(long)]
+    only: Option<String>,
+    /// Copies the logs of all processes to this directory at the end.
+    #[arg(long)]
+    logs: Option<PathBuf>,
 }
 
 fn main() -> anyhow::Result<ExitCode> {
-    let ChaosArguments { seconds, seed, lose_on_purpose } = ChaosArguments::parse();
+    let ChaosArguments { seconds, seed, lose_on_purpose, only, logs } = ChaosArguments::parse();
     let seed = seed.unwrap_or_else(|| fastrand::u64(..));
     println!("seed {seed}");
     let time = Duration::from_secs(seconds);
-    Ok(match run(ChaosOptions { time, seed, lose_on_purpose })? {
+    Ok(match run(&ChaosOptions { time, seed, lose_on_purpose, only, logs })? {
         None => {
             println!("nothing was lost");
             ExitCode::SUCCESS

@@ -1,5 +1,6 @@
 //! A client of the API that goes from node to node until a request is answered.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -16,11 +17,18 @@ const ATTEMPT: Duration = Duration::from_secs(3);
 /// Pause between attempts.
 const PAUSE: Duration = Duration::from_millis(20);
 
+/// Pause of a client between its requests.
+pub const PACE: Duration = Duration::from_millis(30);
+
+/// Items of one page of a list.
+const PAGE: u32 = 1000;
+
 /// One client. Clones share the flag that ends them.
 #[derive(Clone)]
 pub struct ChaosClient {
     http: Client,
     urls: Arc<[String]>,
+    links: Arc<[SocketAddr]>,
     token: String,
     ended: Arc<AtomicBool>,
 }
@@ -38,10 +46,19 @@ pub struct DecidedAnswer {
 }
 
 impl ChaosClient {
-    /// A client of these nodes.
-    pub fn new(urls: Vec<String>, token: String) -> Result<Self> {
+    /// A client of these nodes: the addresses of their API, and of their links.
+    ///
+    /// # Errors
+    /// The system gives no client.
+    pub fn new(urls: Vec<String>, links: &[SocketAddr], token: String) -> Result<Self> {
         let http = http_client::without_tls().no_proxy().timeout(ATTEMPT).build()?;
-        Ok(ChaosClient { http, urls: urls.into(), token, ended: Arc::default() })
+        Ok(ChaosClient {
+            http,
+            urls: urls.into(),
+            links: links.into(),
+            token,
+            ended: Arc::default(),
+        })
     }
 
     /// Ends all clones.
@@ -85,9 +102,7 @@ impl ChaosClient {
         for node in first.. {
             let sent = Instant::now();
             match self.attempt(node, method.clone(), path, body).await {
-                // No leader, busy, an unknown outcome, or a node that was paused before it had read the request: the
-                // same request again.
-                Some((status, _)) if status >= 500 || matches!(status, 408 | 429) => {}
+                Some((status, _)) if is_passing(status) => {}
                 Some((status, body)) => {
                     return Some(DecidedAnswer { status, body, sent, repeated });
                 }
@@ -101,4 +116,34 @@ impl ChaosClient {
         }
         None
     }
+
+    /// All pages of a list at one node. None without an answer.
+    pub async fn list(&self, node: usize, path: &str, query: &str) -> Option<Vec<Value>> {
+        let (mut all, mut cursor) = (Vec::new(), String::new());
+        loop {
+            let page = format!("{path}?limit={PAGE}{query}{cursor}");
+            let (status, page) = self.attempt(node, Method::GET, &page, None).await?;
+            let items = page["items"].as_array().filter(|_| status == 200)?;
+            all.extend(items.iter().cloned());
+            match page["next"].as_str() {
+                Some(next) => cursor = format!("&cursor={next}"),
+                None => return Some(all),
+            }
+        }
+    }
+
+    /// Downloads a link at one node completely. The status of the answer; none if it did not arrive completely.
+    pub async fn download(&self, node: usize, share: &str) -> Option<u16> {
+        let at = self.links[node % self.links.len()];
+        let answer = self.http.get(format!("http://{at}/s/{share}/file")).send().await.ok()?;
+        let status = answer.status().as_u16();
+        answer.bytes().await.ok()?;
+        Some(status)
+    }
+}
+
+/// Whether the same request can have another answer: no leader, busy, a full disk, an unknown outcome, or a node that
+/// was paused before it had read the request.
+pub fn is_passing(status: u16) -> bool {
+    status >= 500 || matches!(status, 408 | 429)
 }

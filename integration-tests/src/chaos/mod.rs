@@ -1,9 +1,11 @@
-//! A cluster of real processes under load and faults, and the check of its history.
+//! A cluster of real processes under load and faults, and the check of its histories.
 
 mod chaos_client;
+mod chaos_cluster;
 mod faults;
-mod history;
-mod load;
+mod histories;
+mod record;
 mod round;
+mod slow_links;
 
 pub use round::{ChaosOptions, run};

@@ -21,6 +21,8 @@ struct HubState {
     journals: BTreeMap<u64, Journal>,
     /// Nodes without any connection to the others.
     isolated: BTreeSet<u64>,
+    /// Nodes that get nothing from others, and whose own calls arrive.
+    deaf: BTreeSet<u64>,
     /// A fault for the next part of a snapshot with data.
     snapshot_fault: Option<SnapshotFault>,
     /// How many parts of snapshots with data were sent.
@@ -82,6 +84,11 @@ impl MemoryHub {
         self.state().isolated.insert(node);
     }
 
+    /// Lets `node` get no calls and no answers. Its own calls arrive.
+    pub fn deafen(&self, node: u64) {
+        self.state().deaf.insert(node);
+    }
+
     /// Restores the links of `node` to nodes that are not isolated.
     pub fn rejoin(&self, node: u64) {
         self.state().isolated.remove(&node);
@@ -127,12 +134,15 @@ impl MemoryHub {
 
     /// Restores every link.
     pub fn heal(&self) {
-        self.state().isolated.clear();
+        let mut state = self.state();
+        state.isolated.clear();
+        state.deaf.clear();
     }
 
     fn reach(&self, from: u64, to: u64) -> Result<Journal, NodeUnreachable> {
         let state = self.state();
-        if state.isolated.contains(&from) || state.isolated.contains(&to) {
+        let is_cut = state.isolated.contains(&from) || state.isolated.contains(&to);
+        if is_cut || state.deaf.contains(&to) {
             return Err(NodeUnreachable { node: to, why: "the link is cut".to_owned() });
         }
         let unknown = || NodeUnreachable { node: to, why: "no journal is attached".to_owned() };

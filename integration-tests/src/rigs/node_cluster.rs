@@ -25,6 +25,8 @@ pub struct ClusterNode {
     pub public: Option<SocketAddr>,
     /// Further settings and tables of its configuration.
     pub more: String,
+    /// Additional environment variables of its process.
+    pub environment: Vec<(String, PathBuf)>,
     /// Its process; none before its start.
     pub process: Option<RoleProcess>,
 }
@@ -187,6 +189,7 @@ impl NodeCluster {
             peers,
             public: None,
             more: self.more.clone(),
+            environment: Vec::new(),
             process: None,
         };
         self.nodes.push(node);
@@ -218,7 +221,8 @@ impl NodeCluster {
     pub fn begin(&mut self, index: usize) -> Result<()> {
         let log = self.dir.path().join(format!("{index}.log"));
         let node = &mut self.nodes[index];
-        node.process = Some(RoleProcess::start_by_file("node", &node.file, log)?);
+        let process = RoleProcess::start_in("node", &node.file, log, node.environment.clone())?;
+        node.process = Some(process);
         Ok(())
     }
 

@@ -54,9 +54,18 @@ impl RoleProcess {
         log: PathBuf,
         trusted: Option<&Path>,
     ) -> Result<Self> {
-        let arguments = vec![role.to_owned(), "--config".to_owned(), file.display().to_string()];
         let trusted = trusted.map(|file| ("SSL_CERT_FILE".to_owned(), file.to_owned()));
-        let environment = trusted.into_iter().collect();
+        RoleProcess::start_in(role, file, log, trusted.into_iter().collect())
+    }
+
+    /// Starts a role from a file, with these additional environment variables.
+    pub fn start_in(
+        role: &str,
+        file: &Path,
+        log: PathBuf,
+        environment: Vec<(String, PathBuf)>,
+    ) -> Result<Self> {
+        let arguments = vec![role.to_owned(), "--config".to_owned(), file.display().to_string()];
         let mut role = RoleProcess { arguments, environment, log, child: None };
         role.start_again()?;
         Ok(role)

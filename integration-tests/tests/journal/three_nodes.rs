@@ -242,6 +242,23 @@ fn a_leader_goes_on_when_its_wanted_successor_is_silent() {
     });
 }
 
+/// Its heartbeats arrive, so the others would follow it without end.
+#[test]
+fn a_leader_that_gets_no_answers_makes_room_for_another_one() {
+    on_a_system(async {
+        let cluster = JournalCluster::found().await;
+        let (deaf, epoch) = cluster.leader(|_, _| true).await;
+        cluster.commit(1, 0).await;
+        cluster.hub.deafen(deaf);
+        cluster.leader(|node, now| node != deaf && now > epoch).await;
+        cluster.commit(2, 0).await;
+        cluster.hub.heal();
+        cluster.commit(3, 0).await;
+        assert_same(&cluster.agreed().await);
+        cluster.stop().await;
+    });
+}
+
 #[test]
 fn acknowledged_commits_are_on_all_nodes_once_and_in_order() {
     on_a_system(async {

@@ -124,3 +124,33 @@ fn a_node_that_is_cut_off_refuses_what_it_cannot_promise() -> Result<()> {
     }
     Ok(())
 }
+
+/// A refusal follows from the state of a node, too. So a former leader must not refuse by what it knew.
+#[test]
+fn a_former_leader_that_wakes_refuses_no_change_by_its_old_state() -> Result<()> {
+    let cluster = NodeCluster::three()?;
+    for number in 0..5 {
+        let (leader, [other, _]) = ranks(&cluster)?;
+        cluster.process(leader)?.pause()?;
+        cluster.wait(other, "another node leads", |view| {
+            view["leader"].as_u64().filter(|now| *now != leader as u64 + 1).map(drop)
+        })?;
+        let name = format!("late-{number}");
+        let added = add_token(&cluster, other, &name);
+        let path = format!("{TOKENS}/{name}");
+        let answer = thread::scope(|scope| {
+            let removing = scope.spawn(|| cluster.request(leader, "DELETE", &path, ""));
+            while !removing.is_finished() && !cluster.has_waiting_request(leader) {
+                thread::yield_now();
+            }
+            cluster.process(leader)?.wake()?;
+            removing
+                .join()
+                .map_err(|_| anyhow::anyhow!("the client panicked"))?
+                .context("no answer")
+        })?;
+        added?;
+        ensure!(matches!(answer.status, 204 | 503), "round {number}: {answer:?}");
+    }
+    Ok(())
+}

@@ -130,7 +130,7 @@ impl BrokenHostYard {
         let result = self.book.apply(at, &event);
         assert!(result.is_ok(), "{event:?}: {result:?}");
         let applied = AppliedEvent { request: RequestId(0), at, event, result };
-        self.policy.on_applied(&applied, &self.book, true);
+        self.policy.on_applied(&applied, &self.book, None);
     }
 
     /// Handles everything that is due, and plans, until nothing changes.

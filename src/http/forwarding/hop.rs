@@ -93,7 +93,8 @@ pub async fn to_leader(
     }
 }
 
-/// Answers as the leader. Whether this node still leads is checked when the answer is written.
+/// Answers as the leader. Whether this node still leads is checked when the answer is written. A change that was made
+/// needs no check, because a quorum has it. A refusal follows from the state, as the answer to a read does.
 async fn answer_here(
     state: &NodeHttpState,
     request: ServiceRequest,
@@ -101,7 +102,9 @@ async fn answer_here(
 ) -> Result<ServiceResponse<BoxBody>, actix_web::Error> {
     let needs_rank = is_of_leader(request.method(), request.path());
     let answer = next.call(request).await?.map_into_boxed_body();
-    if needs_rank && answer.status().is_success() && !state.journal.certainly_leads() {
+    let status = answer.status();
+    let is_of_state = status.is_client_error() || (needs_rank && status.is_success());
+    if is_of_state && !state.journal.certainly_leads() {
         return Ok(answer.error_response(no_leader("no quorum followed this node meanwhile")));
     }
     Ok(answer)

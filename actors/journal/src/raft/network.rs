@@ -31,6 +31,11 @@ use crate::store::DiskSpace;
 
 /// The reason why a node with another call version cannot be used.
 const ANOTHER_VERSION: &str = "it speaks another version of the calls between nodes: run the same version of reelyard on all nodes";
+
+/// The reason why a leader calls nobody.
+const NO_QUORUM: &str =
+    "no quorum answers this leader: it is silent, so that the others can elect another one";
+
 /// How long a node that could not be reached gets no calls.
 const RETRY_PAUSE: Duration = Duration::from_millis(100);
 
@@ -107,6 +112,10 @@ impl Peer {
         request: AppendEntriesRequest<Types>,
     ) -> Result<AppendEntriesResponse<u64>, CallError<RaftError<u64>>> {
         let (to, term) = (self.target.node, request.vote.leader_id.term);
+        if self.quorum.keeps_silent(term) {
+            let silent = NodeUnreachable { node: to, why: NO_QUORUM.to_owned() };
+            return Err(PeerUnreachable::new(&silent).into());
+        }
         let state = (self.position.applied(), self.room.borrow().full.is_some());
         let news = self.quorum.news(to, term, state);
         let sent = self.quorum.now();

@@ -11,6 +11,13 @@ use reelyard_core::event::Epoch;
 use super::clock_skew::from_median;
 use super::{ContactMark, LeaderNews, RECENT};
 
+/// A leader without the answers of a quorum is silent after this number of leases, so that the others can elect
+/// another one.
+const PATIENT_LEASES: u32 = 2;
+
+/// It is silent for this number of leases, and speaks as long, by turns. An election takes less than three.
+const LEASES_PER_TURN: u32 = 4;
+
 /// The contact with the followers. Clones share it.
 #[derive(Clone)]
 pub(in crate::raft) struct QuorumContact {
@@ -32,6 +39,8 @@ struct QuorumState {
     led: Option<Epoch>,
     /// Whether it decides in that epoch now.
     is_leading: bool,
+    /// The term of its calls as a leader, and the moment of the first one.
+    first_call: Option<(u64, Duration)>,
     followers: BTreeMap<u64, FollowerContact>,
 }
 
@@ -120,6 +129,25 @@ impl QuorumContact {
         follower.ahead = ahead.or(follower.ahead);
         // A newer term counts, and in one term the later moment.
         follower.followed = follower.followed.max(followed);
+    }
+
+    /// Whether a leader in `term` makes no calls now, because no quorum answers. Its calls can arrive although no answer
+    /// does. Then the others would follow a leader that decides nothing. It also speaks by turns: that is how it finds
+    /// out whether they answer again.
+    pub(in crate::raft) fn keeps_silent(&self, term: u64) -> bool {
+        let (mut state, now) = (self.state(), self.now());
+        let first = state.first_call.filter(|(known, _)| *known == term).unwrap_or((term, now));
+        state.first_call = Some(first);
+        let followed = state.led.filter(|led| led.0 == term);
+        let followed = followed.and_then(|_| state.quorum_followed(self.node, now));
+        let unanswered = now.saturating_sub(followed.unwrap_or(first.1).max(first.1));
+        match unanswered.checked_sub(self.lease * PATIENT_LEASES) {
+            Some(time) => {
+                let turn = (self.lease * LEASES_PER_TURN).as_nanos().max(1);
+                (time.as_nanos() / turn).is_multiple_of(2)
+            }
+            None => false,
+        }
     }
 
     /// The last moment at which this node certainly was the leader. None if it never was.
@@ -229,6 +257,25 @@ mod tests {
         contact.set_leading(None);
         clock.advance(SECOND);
         assert_eq!((contact.known_at(), contact.certainly_leads()), (Some(12 * SECOND), false));
+    }
+
+    #[test]
+    fn a_leader_without_answers_is_silent_and_speaks_by_turns() {
+        let (clock, contact) = leader_of(&[&[1, 2, 3]]);
+        let silent_for = |seconds: u32| -> Vec<bool> {
+            let looks = (0..seconds).map(|_| {
+                clock.advance(SECOND);
+                contact.keeps_silent(3)
+            });
+            looks.collect()
+        };
+        assert!(!contact.keeps_silent(3));
+        let turns = silent_for(10);
+        assert_eq!(turns, [false, true, true, true, true, false, false, false, false, true]);
+        contact.answered(2, MARK, (contact.now(), Some(3)));
+        assert_eq!(silent_for(2), [false, true]);
+        // It leads again in a later term.
+        assert!(!contact.keeps_silent(4));
     }
 
     #[test]

@@ -121,7 +121,8 @@ impl TaskManager {
     /// Records an applied event and publishes it. Returns whether a host became free.
     fn applied(&mut self, applied: &AppliedEvent<TaskBook>) -> bool {
         let leads = self.replica.epoch().is_some();
-        let followed = self.policy.on_applied(applied, self.replica.piece(), leads);
+        let followed_at = (!leads).then(|| self.clock.now());
+        let followed = self.policy.on_applied(applied, self.replica.piece(), followed_at);
         match &applied.result {
             // A node applies old events before it leads: they are not logged again.
             Ok(TaskOutcome::Applied) if leads => self.log_event(&applied.event),

@@ -1,0 +1,125 @@
+//! A proxy before each node that delays bytes and ends connections at random. Its own address never changes.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use anyhow::Result;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep_until};
+
+/// Parts of one direction that wait at the same time.
+const WAITING_PARTS: usize = 256;
+
+/// The delay and the loss of all links between the nodes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LinkDelay {
+    /// The shortest delay of one direction.
+    pub shortest: Duration,
+    /// The longest delay of one direction.
+    pub longest: Duration,
+    /// Of a thousand parts, this number ends its connection.
+    pub lost_per_mille: u32,
+}
+
+/// The delay of all links now; none by default. Clones share it.
+#[derive(Clone, Debug, Default)]
+pub struct SlowLinks(Arc<Mutex<Option<LinkDelay>>>);
+
+impl SlowLinks {
+    /// Delays all links like this from now on.
+    pub fn set(&self, delay: Option<LinkDelay>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = delay;
+    }
+
+    /// When a part that arrives now goes on. None if its connection is lost.
+    fn leaves(&self) -> Option<Instant> {
+        let delay = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(delay) = delay else { return Some(Instant::now()) };
+        if fastrand::u32(..1000) < delay.lost_per_mille {
+            return None;
+        }
+        let spread = delay.longest.saturating_sub(delay.shortest);
+        Some(Instant::now() + delay.shortest + spread.mul_f64(fastrand::f64()))
+    }
+}
+
+/// A proxy whose connections go to a changeable address.
+#[derive(Clone, Debug)]
+pub struct SlowProxy {
+    /// Where the nodes call it.
+    pub listens: SocketAddr,
+    target: Arc<Mutex<Option<SocketAddr>>>,
+}
+
+impl SlowProxy {
+    /// Starts a proxy on a free address. Before [`SlowProxy::pass_to`] it refuses connections.
+    ///
+    /// # Errors
+    /// No address is free.
+    pub async fn start(links: SlowLinks) -> Result<Self> {
+        let listener = TcpListener::bind("127.0.0.1:0").await?;
+        let proxy = SlowProxy { listens: listener.local_addr()?, target: Arc::default() };
+        let target = Arc::clone(&proxy.target);
+        tokio::spawn(async move {
+            while let Ok((caller, _)) = listener.accept().await {
+                let now = *target.lock().unwrap_or_else(PoisonError::into_inner);
+                let Some(now) = now else { continue };
+                // A connection that fails is an ordinary event here: the nodes connect again.
+                tokio::spawn(pass_on(links.clone(), now, caller));
+            }
+        });
+        Ok(proxy)
+    }
+
+    /// Passes new connections to this address.
+    pub fn pass_to(&self, target: SocketAddr) {
+        *self.target.lock().unwrap_or_else(PoisonError::into_inner) = Some(target);
+    }
+}
+
+async fn pass_on(links: SlowLinks, target: SocketAddr, caller: TcpStream) -> Result<()> {
+    let server = TcpStream::connect(target).await?;
+    caller.set_nodelay(true)?;
+    server.set_nodelay(true)?;
+    let ((from_caller, to_caller), (from_server, to_server)) =
+        (caller.into_split(), server.into_split());
+    // The end of one direction ends both.
+    tokio::select! {
+        ended = direction(&links, from_caller, to_server) => ended,
+        ended = direction(&links, from_server, to_caller) => ended,
+    }
+}
+
+/// Passes the bytes of one direction on. Parts wait at the same time, and keep their order.
+async fn direction(
+    links: &SlowLinks,
+    mut reader: impl AsyncRead + Unpin,
+    mut writer: impl AsyncWrite + Unpin,
+) -> Result<()> {
+    let (sender, mut waiting) = mpsc::channel::<(Instant, Vec<u8>)>(WAITING_PARTS);
+    let read = async {
+        let mut bytes = vec![0; 64 << 10];
+        loop {
+            let read = reader.read(&mut bytes).await?;
+            let part = links.leaves().zip(Some(bytes[..read].to_vec()));
+            let Some(part) = part.filter(|_| read > 0) else { return Ok(()) };
+            if sender.send(part).await.is_err() {
+                return Ok(());
+            }
+        }
+    };
+    let write = async {
+        while let Some((at, part)) = waiting.recv().await {
+            sleep_until(at).await;
+            writer.write_all(&part).await?;
+        }
+        anyhow::Ok(())
+    };
+    tokio::select! {
+        ended = read => ended,
+        ended = write => ended,
+    }
+}
