@@ -336,12 +336,12 @@ impl NodeClient {
             CommandFailure::Refused(problem)
         } else {
             let why = plain(&problem.to_string());
-            CommandFailure::Node { url: node.to_string(), why }
+            CommandFailure::Node { url: node.to_string(), why, kind: problem.known_kind() }
         }
     }
 
     fn failed(&self, why: String) -> CommandFailure {
-        CommandFailure::Node { url: self.node().to_string(), why: plain(&why) }
+        CommandFailure::Node { url: self.node().to_string(), why: plain(&why), kind: None }
     }
 }
 

@@ -240,9 +240,16 @@ impl NodeCluster {
 
     /// Runs a command against the API of a node, with the token of the first node's administrator.
     pub fn call(&self, index: usize, arguments: &[&str]) -> ProgramOutput {
+        let arguments = self.with_access(index, arguments);
+        binary::run(&arguments.iter().map(String::as_str).collect::<Vec<&str>>())
+    }
+
+    /// The arguments of a command, with the URL of a node and the token of the first node's administrator.
+    pub fn with_access(&self, index: usize, arguments: &[&str]) -> Vec<String> {
         let url = format!("http://{}", self.nodes[index].api);
         let token = self.nodes[0].data_dir.join("admin.token").display().to_string();
-        binary::run(&[arguments, &["--url", &url, "--token-file", &token]].concat())
+        let arguments = [arguments, &["--url", &url, "--token-file", &token]].concat();
+        arguments.iter().map(|argument| (*argument).to_owned()).collect()
     }
 
     /// The secret of a new invitation.
@@ -259,10 +266,16 @@ impl NodeCluster {
 
     /// Makes a node a member by the first one, and starts it.
     pub fn join(&mut self, index: usize) -> Result<()> {
+        self.admit(index)?;
+        self.start(index)
+    }
+
+    /// Makes a node a member, and does not start it.
+    pub fn admit(&self, index: usize) -> Result<()> {
         let (at, secret) = (self.nodes[0].peers.to_string(), self.invite()?);
         let joined = self.prepare(index, &["join", "--at", &at, "--secret", &secret]);
         anyhow::ensure!(joined.code == Some(0), "{}", joined.err);
-        self.start(index)
+        Ok(())
     }
 
     /// The cluster, as a node shows it. None while the node does not answer.

@@ -1,6 +1,10 @@
 //! Three nodes as an operator forms them: by commands, from a node that runs alone.
 
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
+
 use anyhow::{Context, Result};
+use reelyard_integration_tests::rigs::binary;
 use reelyard_integration_tests::rigs::node_cluster::{NodeCluster, voters};
 use reelyard_integration_tests::rigs::yard::wait_for;
 
@@ -52,7 +56,7 @@ fn an_emptied_disk_is_no_member_and_founds_nothing() -> Result<()> {
     }
     std::fs::remove_dir_all(&emptied.data_dir)?;
     let config = emptied.file.display().to_string();
-    let refused = reelyard_integration_tests::rigs::binary::run(&["node", "--config", &config]);
+    let refused = binary::run(&["node", "--config", &config]);
     assert_eq!(refused.code, Some(1));
     assert!(refused.err.contains("reelyard cluster join"), "{}", refused.err);
     // Even if somebody founds a cluster there, the others refuse it in words.
@@ -71,10 +75,18 @@ fn an_emptied_disk_is_no_member_and_founds_nothing() -> Result<()> {
         process.kill();
     }
     std::fs::remove_dir_all(&cluster.nodes[2].data_dir)?;
-    cluster.join(2)?;
-    // It waits until the node has the log, and needs no second command.
-    let replaced = cluster.call(0, &["cluster", "replace", "3", "4"]);
-    assert_eq!(replaced.code, Some(0), "{}", replaced.err);
+    cluster.admit(2)?;
+    // It waits until the node has started and has the log, and needs no second command.
+    let mut replacing = Command::new(binary::path())
+        .args(cluster.with_access(0, &["cluster", "replace", "3", "4"]))
+        .stdout(Stdio::piped())
+        .spawn()?;
+    let mut lines = BufReader::new(replacing.stdout.take().context("no output")?).lines();
+    let waits = lines.next().context("no line")??;
+    assert!(waits.contains("waiting: ") && waits.contains("does not answer yet"), "{waits}");
+    cluster.start(2)?;
+    let done = lines.next().context("no second line")??;
+    assert!(done.contains("node 4 votes") && replacing.wait()?.success(), "{done}");
     let view = cluster.view(0).context("no view")?;
     assert_eq!(voters(&view), [1, 2, 4], "{view}");
     let again = cluster.call(1, &["cluster", "replace", "3", "4"]);

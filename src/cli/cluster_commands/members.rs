@@ -141,23 +141,23 @@ pub fn replace(
 ) -> Result<(), CommandFailure> {
     let path = ["cluster", "members", &old.to_string(), "replace"];
     let by = new.to_string();
-    let mut waits = false;
-    loop {
-        match client.post_for_nothing(&path, &[("by", &by)]) {
-            Err(CommandFailure::Refused(problem))
-                if matches!(
-                    problem.known_kind(),
-                    Some(ProblemKind::Busy | ProblemKind::ChangedMeanwhile)
-                ) =>
+    let mut is_waiting = false;
+    while let Err(failure) = client.post_for_nothing(&path, &[("by", &by)]) {
+        let why = match &failure {
+            CommandFailure::Node { kind: Some(ProblemKind::Busy), why, .. } => why,
+            CommandFailure::Refused(problem)
+                if problem.known_kind() == Some(ProblemKind::ChangedMeanwhile) =>
             {
-                if !waits {
-                    out.remark(&format!("{}. Waiting", problem.detail))?;
-                }
-                waits = true;
-                std::thread::sleep(REPLACE_RETRY);
+                &problem.detail
             }
-            other => break other?,
+            _ => return Err(failure),
+        };
+        if !is_waiting {
+            out.remark(&format!("waiting: {why}"))?;
+            out.flush()?;
         }
+        is_waiting = true;
+        std::thread::sleep(REPLACE_RETRY);
     }
     if !out.is_json() {
         writeln!(

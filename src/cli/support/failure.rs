@@ -53,6 +53,8 @@ pub enum CommandFailure {
         url: String,
         /// The cause as text.
         why: String,
+        /// Kind of the problem in its answer, if it is known.
+        kind: Option<ProblemKind>,
     },
     /// A store is damaged or incomplete.
     #[error("{0}")]

@@ -178,7 +178,7 @@ pub fn share_samples() -> Vec<(&'static str, ShareEvent)> {
         ),
         ("time-noted", ShareEvent::TimeRecorded),
         ("time-set", ShareEvent::TimeSet { to: after(3000), by: by() }),
-        ("root-recorded", ShareEvent::RootRecorded { root: root(), id: Some(RootId(0xf00d)) }),
         ("created-twice", created(plain(1, "a.mpg", 8_000_000))),
+        ("root-recorded", ShareEvent::RootRecorded { root: root(), id: Some(RootId(0xf00d)) }),
     ]
 }

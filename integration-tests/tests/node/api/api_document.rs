@@ -160,6 +160,9 @@ impl DocumentYard {
         if template.contains("{pool}") || template.starts_with("/api/v1/leases/") {
             return self.filled_of_boxes(template);
         }
+        if template == "/api/v1/cluster/members/{number}/replace" {
+            return "/api/v1/cluster/members/1/replace?by=2".to_owned();
+        }
         if template.starts_with("/api/v1/cluster/") || template.starts_with("/api/v1/config/") {
             return template.replace("{number}", "1");
         }
@@ -289,6 +292,7 @@ fn every_call_of_the_document_is_there_and_no_other_method() -> Result<()> {
             // The node runs alone, and the only voter cannot be removed.
             ("DELETE", "/api/v1/cluster/members/{number}") => answer.status == 409,
             ("POST", "/api/v1/cluster/transfer") => answer.status == 409,
+            ("POST", "/api/v1/cluster/members/{number}/replace") => answer.status == 404,
             // The file of a node that runs alone decides.
             ("POST", "/api/v1/config/versions") => answer.status == 409,
             ("GET", "/api/v1/config/versions/{number}") => answer.status == 404,
