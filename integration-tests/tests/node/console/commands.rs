@@ -149,7 +149,7 @@ fn the_lines_of_lists_and_of_actions_on_storage_work_as_shown() -> Result<()> {
         }
         yard.paste(&visit, &format!("/console/hosts?ask=reset&pick={host}"), word)?;
     }
-    let rows = yard.answer("/api/v1/audit?action=setHostMode")?;
+    let rows = yard.answer("/api/v1/audit?operation=setHostMode")?;
     let rows = rows["items"].as_array().context("no rows")?;
     assert_eq!(rows.iter().filter(|row| row["reason"] == "it's 5% 고장").count(), 8, "{rows:?}");
     let lists = ["hosts", "files", "tasks", "plan", "history", "audit", "settings"];
