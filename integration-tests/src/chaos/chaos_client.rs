@@ -18,7 +18,7 @@ const ATTEMPT: Duration = Duration::from_secs(3);
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// Pause of a client between its requests.
-pub const PACE: Duration = Duration::from_millis(30);
+pub const PACE: Duration = Duration::from_millis(50);
 
 /// Items of one page of a list.
 const PAGE: u32 = 1000;
