@@ -22,4 +22,5 @@ pub mod node_state;
 pub mod overview;
 mod packed;
 mod problem;
+pub mod starting;
 pub mod worker;

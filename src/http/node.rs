@@ -40,7 +40,7 @@ use super::problem::ProblemResponse;
 use super::{api, guide, health, login_page};
 use crate::config::HttpConfig;
 use crate::http::api::sessions;
-use crate::node::ForwardedStream;
+use crate::node::{ForwardedStream, LiveConfig};
 
 /// Longest wait for running answers when the server stops, in seconds.
 const STOP_PATIENCE_SECONDS: u64 = 5;
@@ -72,9 +72,7 @@ pub fn serve(
     hosts: usize,
     state: NodeHttpState,
 ) -> std::io::Result<(ServerHandle, watch::Receiver<usize>)> {
-    let live = state.live.clone();
-    let certificate: CertificateSource =
-        Arc::new(move || live.now().config.tls.certificate().cloned());
+    let certificate = certificate_of(&state.live);
     let state = web::Data::new(state);
     let compat = web::Data::new(compat_state(&state));
     let requests = web::Data::new(RequestCounts::default());
@@ -127,6 +125,12 @@ pub fn serve(
     let open = connections::serve_forwarded(forwarded, app.clone());
     let server = connections::serve(listener, &served, &limiter, certificate, app)?;
     Ok((server, open))
+}
+
+/// The certificate of the running configuration.
+pub fn certificate_of(live: &LiveConfig) -> CertificateSource {
+    let live = live.clone();
+    Arc::new(move || live.now().config.tls.certificate().cloned())
 }
 
 /// Limits of connections. A worker uses two: its long poll and one for reports. All workers may

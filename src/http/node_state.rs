@@ -199,7 +199,7 @@ impl NodeHttpState {
         let mut warnings = Vec::new();
         for (root, why) in &view.unreachable {
             warnings.push(format!(
-                "Links of share root {root} answer 503, and none of its shares end as removed: {why}"
+                "Share root {root} cannot be used, and none of its shares end as removed: {why}"
             ));
         }
         for (root, why) in &view.unidentified {

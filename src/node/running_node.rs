@@ -39,6 +39,7 @@ use crate::http::node as http;
 use crate::http::node_state::NodeHttpState;
 use crate::http::overview::KeptShareCounts;
 use crate::http::overview::OverviewMemory;
+use crate::http::starting::{SHORT_START, StartingAnswers};
 
 /// How long a starting node waits for a leader before it serves.
 const LEADER_TIME: Duration = Duration::from_secs(5);
@@ -73,8 +74,8 @@ pub struct RunningNode {
 }
 
 impl RunningNode {
-    /// Starts a node: opens its journal, starts its actors, serves HTTP. Needs an actix system over
-    /// a multi-threaded runtime.
+    /// Starts a node: opens its journal, starts its actors, serves HTTP. Until then it answers HTTP that it is
+    /// starting. Needs an actix system over a multi-threaded runtime.
     pub async fn start(
         configured: LoadedNodeConfig,
         clock: Clock,
@@ -90,6 +91,8 @@ impl RunningNode {
         let identity = identity::identify(&configured.config)?;
         let (config, running) = with_record(configured, &data_dir, identity.cluster);
         let live = LiveConfig::new(config.clone())?;
+        let shared = listener.try_clone().map_err(|error| NodeError::Listen(listen, error))?;
+        let starting = StartingAnswers::begin(shared, http::certificate_of(&live), SHORT_START);
         let roots = share_links::open_roots(&config);
         let pieces = [
             PieceId::Tasks,
@@ -190,6 +193,7 @@ impl RunningNode {
             tracing::warn!(%warning, "the API is reachable without TLS");
         }
         let hosts = config.yard.hosts.sources.len() + config.yard.hosts.destinations.len();
+        starting.end().await;
         let (server, forwarded) = http::serve((listener, forwarded), &config.http, hosts, state)
             .map_err(|error| NodeError::Listen(config.listen, error))?;
         audit.record(started(&clock, identity.number));

@@ -102,6 +102,7 @@
   async function whyUnsent() {
     const answer = await session();
     if (answer?.status === 401) return 'session-over';
+    if (answer?.status === 503) return 'no-answer';
     if (answer && !answer.ok) return null;
     const present = await answer?.json().catch(() => null);
     if (!present) return 'no-answer';

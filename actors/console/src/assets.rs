@@ -54,11 +54,11 @@ assets! {
     /// Colours, letters and layout.
     STYLE = "console.css", "console.css", "text/css; charset=utf-8",
         "reelyard", "MIT OR Apache-2.0",
-        "c0ad2dbbe5836e5f2c69b7a9fc037f556de6ad1a93437c7f5748ab4669df5d36";
+        "a1e9018ee61dfe8510623eaea686cf9e9e4a73411fa6f3cc8f23c3903dea4cf8";
     /// Keys, ages, selection, copying and dialogs.
     SCRIPT = "console.js", "console.js", "text/javascript; charset=utf-8",
         "reelyard", "MIT OR Apache-2.0",
-        "e84cf2ea766d8d871e6726b58328d43fafd014002d41b062f44fbb35bf78b934";
+        "d3a05210fac1acc168bfceba5b24b6dad969cab584c4274c9af0f10493c9ba78";
     /// Shapes of states, and icons.
     SPRITE = "sprite.svg", "sprite.svg", "image/svg+xml",
         "reelyard", "MIT OR Apache-2.0",

@@ -146,6 +146,8 @@ pub struct Viewer {
     pub nonce: String,
     /// Scheme and authority by which the browser calls the node, for lines of `curl`.
     pub origin: String,
+    /// Path and query of the page. Empty for the answer to a form, and for a part of a stream.
+    pub here: String,
 }
 
 impl Viewer {
@@ -163,6 +165,7 @@ impl Viewer {
             csrf: String::new(),
             nonce: String::new(),
             origin: String::new(),
+            here: String::new(),
         }
     }
 }

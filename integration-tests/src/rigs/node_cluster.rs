@@ -217,19 +217,25 @@ impl NodeCluster {
         binary::run(&[&["cluster"], arguments, &["--config", &file]].concat())
     }
 
-    /// Starts the process of a node, and waits until its API answers.
-    pub fn start(&mut self, index: usize) -> Result<()> {
+    /// Starts the process of a node, and does not wait for it.
+    pub fn begin(&mut self, index: usize) -> Result<()> {
         let log = self.dir.path().join(format!("{index}.log"));
         let node = &mut self.nodes[index];
         let process = RoleProcess::start_in("node", &node.file, log, node.environment.clone())?;
-        let url = format!("http://{}/healthz", node.api);
+        node.process = Some(process);
+        Ok(())
+    }
+
+    /// Starts the process of a node, and waits until its API answers.
+    pub fn start(&mut self, index: usize) -> Result<()> {
+        self.begin(index)?;
+        // A node that is starting refuses this path.
+        let url = format!("http://{}/guide", self.nodes[index].api);
         let answers = || {
             let probe = std::process::Command::new("curl").args(["-sf", "-m", "5", &url]).output();
             probe.is_ok_and(|output| output.status.success()).then_some(())
         };
-        wait_for("the node is up", &[&process], answers)?;
-        node.process = Some(process);
-        Ok(())
+        wait_for("the node is up", &[self.process(index)?], answers)
     }
 
     /// Runs a command against the API of a node, with the token of the first node's administrator.

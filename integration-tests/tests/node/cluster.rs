@@ -183,5 +183,18 @@ fn an_operator_sees_who_is_missing_and_when_no_change_is_possible() -> Result<()
     cluster.nodes[0].process.as_mut().context("not started")?.kill();
     cluster.wait(1, "another node leads", |view| {
         view["leader"].as_u64().filter(|leader| *leader != 1).map(drop)
-    })
+    })?;
+    // Without a quorum a node starts for some seconds, and says so meanwhile.
+    for index in 1..3 {
+        cluster.process(index)?.pause()?;
+    }
+    cluster.begin(0)?;
+    wait_for("the node says that it is starting", &[cluster.process(0)?], || {
+        let (code, text) = cluster.fetch(0, "/api/v1/cluster")?;
+        (code == 503 && text.contains("the node is starting")).then_some(())
+    })?;
+    for index in 1..3 {
+        cluster.process(index)?.wake()?;
+    }
+    cluster.wait(0, "the node serves", |view| view["leader"].as_u64().map(drop))
 }

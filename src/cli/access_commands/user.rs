@@ -4,10 +4,10 @@ use std::io::Write;
 
 use clap::{Args, Subcommand};
 use reelyard_access::rights::{Role, UserName};
-use reelyard_api::{Page, UserInfo, WantedUser, WantedUserChange};
+use reelyard_api::{Page, SessionInfo, UserInfo, WantedUser, WantedUserChange};
 use reelyard_console::pages::access::AccessPageQuery;
 
-use crate::cli::client::{NodeArgs, NodeClient};
+use crate::cli::client::{NodeArgs, NodeClient, PageArgs};
 use crate::cli::output::cell::{maybe, state, text};
 use crate::cli::output::{ListCell, ListColumn, ListTable, PrintStyle, Printer, ViewArgs};
 use crate::cli::support::failure::CommandFailure;
@@ -69,6 +69,19 @@ enum UserCommand {
         #[arg(required = true)]
         names: Vec<UserName>,
     },
+    /// List the sessions of users and tokens, newest login first.
+    Sessions {
+        #[command(flatten)]
+        page: PageArgs,
+        #[command(flatten)]
+        view: ViewArgs,
+    },
+    /// End sessions. Their browsers and programs must log in again.
+    EndSession {
+        /// Ids of the sessions.
+        #[arg(required = true)]
+        ids: Vec<String>,
+    },
     /// Remove users and end their sessions.
     Remove {
         /// Names of the users.
@@ -87,10 +100,25 @@ pub fn run(args: UserArgs, out: &mut dyn Write) -> Result<(), CommandFailure> {
             out.list(&users, table)
         });
     }
+    if let UserCommand::Sessions { page, view } = &args.command {
+        return view.show(&args.node, AccessPageQuery::path(), out, |out| {
+            let sessions: Page<SessionInfo> = client.list(&["sessions"], &[], page)?;
+            out.list(&sessions, session_table)
+        });
+    }
     out.refuse_csv()?;
     match args.command {
-        // It was listed above.
-        UserCommand::List { .. } => Ok(()),
+        // They were listed above.
+        UserCommand::List { .. } | UserCommand::Sessions { .. } => Ok(()),
+        UserCommand::EndSession { ids } => {
+            for id in ids {
+                client.delete(&["sessions", &id])?;
+                if !out.is_json() {
+                    writeln!(out, "{id}: ended")?;
+                }
+            }
+            Ok(())
+        }
         UserCommand::Add { name, role, no_password } => {
             let password = if no_password { None } else { Some(password::ask()?) };
             let wanted = WantedUser { name, role, password, request_id: None };
@@ -172,6 +200,28 @@ fn table(users: &[UserInfo], style: &PrintStyle) -> ListTable {
             state(condition),
             maybe(user.last_login_at, |at| ListCell::At(at.0)),
             text(&user.created_by),
+        ]);
+    }
+    table
+}
+
+fn session_table(sessions: &[SessionInfo], _: &PrintStyle) -> ListTable {
+    let mut table = ListTable::new([
+        ListColumn::left("SESSION"),
+        ListColumn::name("WHO"),
+        ListColumn::left("ADDRESS"),
+        ListColumn::left("LOGIN").leaves(2),
+        ListColumn::left("LAST USE"),
+        ListColumn::left("ENDS").leaves(1),
+    ]);
+    for session in sessions {
+        table.row([
+            text(&session.id),
+            text(&session.subject),
+            text(&session.address),
+            ListCell::At(session.created_at.0),
+            ListCell::At(session.last_seen_at.0),
+            ListCell::At(session.ends_at.0),
         ]);
     }
     table

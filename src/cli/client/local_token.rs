@@ -30,7 +30,7 @@ const LISTENING: &str = "0A";
 /// The token of the nodes, if they run on this host and the file of one is readable. None otherwise: then the
 /// node refuses the call with its own words.
 ///
-/// If nothing listens at their addresses, they are asked again for `patience`, because a node may be restarting.
+/// If nothing listens at their addresses, or they are starting, they are asked again for `patience`.
 pub fn find(nodes: &NodeAddresses, http: ClientBuilder, patience: Duration) -> Option<SharedToken> {
     if !nodes.iter().all(is_loopback) {
         return None;
@@ -58,7 +58,7 @@ pub fn find(nodes: &NodeAddresses, http: ClientBuilder, patience: Duration) -> O
     read(&file)
 }
 
-/// The refusal of a call without a token. None if the answer is another one.
+/// The refusal of a call without a token. None if the answer is another one. A node that is starting has no answer yet.
 fn ask(url: &Url, http: &reqwest::Client) -> anyhow::Result<Option<Problem>> {
     let mut url = url.clone();
     if let Ok(mut segments) = url.path_segments_mut() {
@@ -70,6 +70,7 @@ fn ask(url: &Url, http: &reqwest::Client) -> anyhow::Result<Option<Problem>> {
         let status = answer.status();
         anyhow::Ok((status, answer.bytes().await?))
     })?;
+    anyhow::ensure!(status != StatusCode::SERVICE_UNAVAILABLE, "the node is starting");
     let is_refusal = status == StatusCode::UNAUTHORIZED;
     Ok(is_refusal.then(|| serde_json::from_slice(&body).ok()).flatten())
 }

@@ -70,7 +70,8 @@ enum MemberCommand {
         number: u64,
     },
     /// Give the vote of a member to another one that has joined, and remove the former, in one step. It waits until
-    /// the new one is up to date. If the command is interrupted, run it again.
+    /// the new one is up to date. If the new one votes already, the former is only removed. If the command is
+    /// interrupted, run it again.
     Replace {
         /// Number of the member that leaves. It may be lost already.
         old: u64,

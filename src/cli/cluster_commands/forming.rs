@@ -70,7 +70,7 @@ pub fn join(
         cluster_address,
         api_address: own_url(&config, config.listen),
         program: env!("CARGO_PKG_VERSION").to_owned(),
-        levels: FormatLevels { min: 1, max: FORMAT_LEVEL },
+        levels: FormatLevels { min: FORMAT_LEVEL, max: FORMAT_LEVEL },
     };
     let JoinAnswer { cluster, number, members } = ask(at, &config, &request)?;
     let joined = StoreIdentity { member: Some((cluster, number)), ..joiner };

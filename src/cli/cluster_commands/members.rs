@@ -145,7 +145,10 @@ pub fn replace(
     loop {
         match client.post_for_nothing(&path, &[("by", &by)]) {
             Err(CommandFailure::Refused(problem))
-                if problem.known_kind() == Some(ProblemKind::Busy) =>
+                if matches!(
+                    problem.known_kind(),
+                    Some(ProblemKind::Busy | ProblemKind::ChangedMeanwhile)
+                ) =>
             {
                 if !waits {
                     out.remark(&format!("{}. Waiting", problem.detail))?;

@@ -139,6 +139,9 @@ struct ShareListArgs {
     /// Only shares with a deadline before this time.
     #[arg(long, value_name = "INSTANT")]
     due_before: Option<Rfc3339>,
+    /// Only shares with a deadline at this time or later.
+    #[arg(long, value_name = "INSTANT")]
+    due_after: Option<Rfc3339>,
     #[command(flatten)]
     page: PageArgs,
     #[command(flatten)]
@@ -379,6 +382,7 @@ fn list(
         ("contains", wanted.contains.clone()),
         ("state", wanted.state.map(enum_word::of)),
         ("due_before", wanted.due_before.map(|at| at.to_string())),
+        ("due_after", wanted.due_after.map(|at| at.to_string())),
     ];
     let page: Page<ShareInfo> = client.list(&["shares"], &filters(&query), &wanted.page)?;
     out.list(&page, share_tables::table)

@@ -48,6 +48,9 @@ struct HostFilter {
     /// Only hosts in this mode.
     #[arg(long, value_parser = enum_word::parser::<HostMode>())]
     mode: Option<HostMode>,
+    /// Only hosts with this text in their address.
+    #[arg(long, value_name = "TEXT")]
+    contains: Option<String>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -112,9 +115,8 @@ pub fn run(args: HostsArgs, out: &mut dyn Write) -> Result<(), CommandFailure> {
     let out = &mut node.output.printer(out);
     let client = NodeClient::new(&node)?;
     let Some(command) = command else {
-        let web = HostsPageQuery::parse(&web_query(&filter.query())).address();
         let list = |out: &mut Printer<'_>| list(&client, &filter, &page, out);
-        return view.show(&node, &web, out, list);
+        return view.show(&node, &filter.web_page(), out, list);
     };
     out.refuse_csv()?;
     match command {
@@ -226,12 +228,24 @@ fn adopt(client: &NodeClient, host: HostAddr, out: &mut Printer<'_>) -> Result<(
 
 impl HostFilter {
     /// The filter as a query of the API.
-    fn query(&self) -> [(&'static str, Option<String>); 3] {
+    fn query(&self) -> [(&'static str, Option<String>); 4] {
+        let [role, health, mode] = self.states();
+        [role, health, mode, ("contains", self.contains.clone())]
+    }
+
+    fn states(&self) -> [(&'static str, Option<String>); 3] {
         [
             ("role", self.role.map(enum_word::of)),
             ("health", self.health.map(enum_word::of)),
             ("mode", self.mode.map(enum_word::of)),
         ]
+    }
+
+    /// The page of the console with the same filter.
+    fn web_page(&self) -> String {
+        let [role, health, mode] = self.states();
+        let filters = [("q", self.contains.clone()), role, health, mode];
+        HostsPageQuery::parse(&web_query(&filters)).address()
     }
 }
 

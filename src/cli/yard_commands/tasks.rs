@@ -65,6 +65,9 @@ struct TaskListArgs {
     /// Only failed tasks with this cause.
     #[arg(long, value_parser = enum_word::parser::<Blame>())]
     blame: Option<Blame>,
+    /// Only tasks with this text in the name of the file or in the address of a host, or with this number.
+    #[arg(long, value_name = "TEXT")]
+    contains: Option<String>,
     /// Only tasks whose state changed within this time, for example 90m or 2d.
     #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
     within: Option<Duration>,
@@ -78,8 +81,9 @@ fn task_id(text: &str) -> Result<TaskId, std::num::ParseIntError> {
 
 impl TaskListArgs {
     /// The filter as a query of the API.
-    fn query(&self, now: Millis) -> [(&'static str, Option<String>); 4] {
+    fn query(&self, now: Millis) -> [(&'static str, Option<String>); 5] {
         [
+            ("contains", self.contains.clone()),
             ("state", self.state.map(enum_word::of)),
             ("host", self.host.map(|host| host.to_string())),
             ("blame", self.blame.map(enum_word::of)),
@@ -90,6 +94,7 @@ impl TaskListArgs {
     /// The page of the console with the same filter.
     fn web_page(&self) -> String {
         let filters = [
+            ("q", self.contains.clone()),
             ("state", self.state.map(enum_word::of)),
             ("host", self.host.map(|host| host.to_string())),
             ("blamed", self.blame.map(enum_word::of)),

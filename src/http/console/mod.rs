@@ -21,7 +21,7 @@ pub use answer::yard_name;
 pub use choices::choices_of;
 pub use live::LiveRenderings;
 pub use posted_form::is_console_path;
-pub use refusal::{ConsoleRefusal, in_language};
+pub use refusal::{ConsoleRefusal, in_language, starting_page};
 
 use crate::http::api::read;
 
@@ -35,7 +35,7 @@ pub fn routes(config: &mut web::ServiceConfig, renderings: web::Data<LiveRenderi
         .app_data(web::FormConfig::default().limit(LARGEST_FORM))
         .service(web::resource("/").route(read().to(to_console)))
         .service(web::resource("/console").route(read().to(pages::yard::show)))
-        .service(web::resource("/console/assets/{hash}/{name}").route(read().to(assets::show)))
+        .configure(asset_routes)
         .service(web::resource("/console/preferences").route(web::post().to(preferences::keep)))
         .service(web::resource("/console/live/{page}").route(web::get().to(live::follow)))
         .service(web::resource("/console/session").route(read().to(session::show)))
@@ -86,6 +86,11 @@ pub fn routes(config: &mut web::ServiceConfig, renderings: web::Data<LiveRenderi
         .configure(of_access)
         .configure(of_node)
         .service(web::resource("/console/{rest:.*}").route(read().to(refusal::no_page)));
+}
+
+/// Style, scripts and shapes, which need no state of the node.
+pub fn asset_routes(config: &mut web::ServiceConfig) {
+    config.service(web::resource("/console/assets/{hash}/{name}").route(read().to(assets::show)));
 }
 
 /// The pages of links and boxes.

@@ -141,6 +141,12 @@ pub async fn in_language(
     })
 }
 
+/// The page of a node that does not serve yet.
+pub fn starting_page(request: &HttpRequest) -> HttpResponse {
+    let BrowserChoices { language, theme } = choices_of(request);
+    problem_page(&ProblemResponse::starting(), language, theme)
+}
+
 /// An address of the console without a page.
 pub async fn no_page(request: HttpRequest) -> Result<HttpResponse, ConsoleRefusal> {
     Err(ProblemResponse::not_found(format!("no page has the path {}", request.path())).into())

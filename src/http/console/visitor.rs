@@ -85,6 +85,9 @@ impl Visitor {
         let called = request.connection_info();
         let origin = format!("{}://{}", called.scheme(), called.host());
         drop(called);
+        let is_page = request.method().is_safe();
+        let here = request.uri().path_and_query().filter(|_| is_page);
+        let here = here.map_or("", |path| path.as_str());
         let is_compact = cookie(DENSITY_COOKIE).is_some_and(|word| word == "compact");
         let viewer = Viewer {
             user: caller.name(),
@@ -98,6 +101,7 @@ impl Visitor {
             csrf,
             nonce: STANDARD.encode(&random[..18]),
             origin,
+            here: here.to_owned(),
         };
         Ok(Visitor { caller, viewer })
     }

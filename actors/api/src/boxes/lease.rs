@@ -89,8 +89,8 @@ pub struct GrantedLease {
     pub token: FenceToken,
     /// End of the term without a renewal.
     pub expires_at: Rfc3339,
-    /// Time that the lease certainly lasts. Use it if the clock of the holder may be wrong. It can be up to
-    /// 1 % shorter than the time until `expires_at`, because the clock of the node may run slowly.
+    /// Time that the lease certainly lasts. Use it if the clock of the holder may be wrong. It can be
+    /// shorter than the time until `expires_at`, by up to 1 % of the term: the clock of the node may run slowly.
     pub left: Span,
 }
 

@@ -14,8 +14,8 @@ use super::peers::PeerBook;
 use super::security::LinkSecurity;
 use super::socket::split_address;
 
-/// The format levels of this program.
-const LEVELS: FormatLevels = FormatLevels { min: 1, max: FORMAT_LEVEL };
+/// The format levels of this program. All nodes of a cluster have the same version, so it is only one.
+const LEVELS: FormatLevels = FormatLevels { min: FORMAT_LEVEL, max: FORMAT_LEVEL };
 const PROGRAM: &str = env!("CARGO_PKG_VERSION");
 
 /// The facts of this node that change while it runs. They are read for each connection.

@@ -3,9 +3,9 @@
 use maud::{Markup, html};
 
 use crate::address::{ROOT, encoded, page_query};
-use crate::format::{age_tag, count, day_and_time, visible_text};
+use crate::format::{age_tag, count, day_and_time, node_text};
 use crate::frame::role_words;
-use crate::parts::act::{command, post_button};
+use crate::parts::act::{as_command, command, post_button};
 use crate::parts::dialog::{AskDialog, ask_dialog};
 use crate::parts::icon::{Glyph, icon};
 use crate::parts::mark::{Tone, tag};
@@ -205,7 +205,11 @@ fn user_actions(viewer: &Viewer, user: &UserLine) -> Markup {
     let language = viewer.language;
     let post = |action: &str, words: Text| {
         let address = format!("{ROOT}/access/users/{}/{action}", encoded(&user.name));
-        post_button(&address, "btn sm", html! { (words.of(language)) })
+        let label = format!("{}, {}", words.of(language), user.name);
+        html! {
+            (post_button(&address, "btn sm", html! { (words.of(language)) }))
+            (as_command(viewer, &label, &ask(action, &user.name)))
+        }
     };
     html! {
         @if user.is_locked { (post("unlock", access::UNLOCK)) " " }
@@ -216,6 +220,17 @@ fn user_actions(viewer: &Viewer, user: &UserLine) -> Markup {
         " " a.btn.sm href=(ask("password", &user.name)) { (access::SET_PASSWORD.of(language)) }
         " " a.btn.sm href=(ask("remove", &user.name)) { (access::REMOVE_USER.of(language)) }
     }
+}
+
+/// The rights of a token: the words of a role, the host of a worker, or the scopes.
+fn rights_words(viewer: &Viewer, rights: &str) -> String {
+    let role = match rights {
+        "viewer" => ViewerRole::Viewer,
+        "operator" => ViewerRole::Operator,
+        "admin" => ViewerRole::Admin,
+        other => return node_text(viewer.language, other),
+    };
+    role_words(role).of(viewer.language).to_owned()
 }
 
 fn tokens(viewer: &Viewer, model: &AccessPageModel) -> Markup {
@@ -234,7 +249,7 @@ fn tokens(viewer: &Viewer, model: &AccessPageModel) -> Markup {
                 @for token in &model.tokens {
                     tr {
                         td.b.wide data-l=(access::NAME.of(language)) { bdi { (token.name) } }
-                        td.wide data-l=(access::ROLE.of(language)) { (visible_text(&token.rights)) }
+                        td.wide data-l=(access::ROLE.of(language)) { (rights_words(viewer, &token.rights)) }
                         td data-l=(access::LAST_USED.of(language)) { (used(viewer, token.last_used)) }
                         td.nw data-l=(access::ENDS.of(language)) { @match token.ends { Some(at) => (day_and_time(viewer, at)), None => span.muted { (access::NEVER.of(language)) } } }
                         td.act {
@@ -273,6 +288,7 @@ fn sessions(viewer: &Viewer, model: &AccessPageModel) -> Markup {
                         td.act {
                             @if viewer.rights.admin || session.is_own {
                                 (post_button(&format!("{ROOT}/access/sessions/{}/end", encoded(&session.id)), "btn sm", html! { (access::END_SESSION.of(language)) span.vh { " " (label) } }))
+                                @if viewer.rights.admin { (as_command(viewer, &label, &ask("end", &session.id))) }
                             }
                         }
                     }

@@ -244,14 +244,13 @@ fn member(viewer: &Viewer, model: &ClusterPageModel, line: &MemberLine) -> Marku
 fn actions(viewer: &Viewer, line: &MemberLine, members: &[MemberLine]) -> Markup {
     let language = viewer.language;
     let number = line.number.to_string();
-    let has_learner = members.iter().any(|member| member.rank == NodeRank::Learner);
     html! {
         @match line.rank {
             NodeRank::Learner => { a.btn.sm href=(ask("promote", &number)) { (cluster::PROMOTE.of(language)) } " " }
             NodeRank::Voter => { a.btn.sm href=(ask("transfer", &number)) { (cluster::TRANSFER.of(language)) } " " }
             NodeRank::Leader => {}
         }
-        @if has_learner && line.rank != NodeRank::Learner {
+        @if members.len() > 1 && line.rank != NodeRank::Learner {
             a.btn.sm href=(ask("replace", &number)) { (cluster::REPLACE.of(language)) } " "
         }
         @if members.len() > 1 {

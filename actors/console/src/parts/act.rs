@@ -1,6 +1,7 @@
 //! Actions: buttons that post forms, and commands to copy.
 
 use maud::{Markup, html};
+use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 
 use super::icon::{Glyph, icon};
 use crate::address::QueryPairs;
@@ -10,6 +11,12 @@ use crate::viewer::Viewer;
 
 /// The id of the form that buttons outside of a form send. `frame` writes it once a page.
 pub const ACT_FORM: &str = "act";
+
+/// The header with the reason of a call, as `curl` writes it.
+const REASON_HEADER: &str = "Reelyard-Reason";
+
+/// The characters of a reason that are encoded in the header, besides those that are not ASCII.
+const IN_HEADER: &AsciiSet = &CONTROLS.add(b'%');
 
 /// The id of the command lines that follow the fields of a form.
 pub const FOLLOWED: &str = "commands";
@@ -41,6 +48,14 @@ pub fn post_icon(address: &str, glyph: Glyph, label: &str) -> Markup {
             (icon(glyph))
         }
     }
+}
+
+/// A link beside a button that acts at once, to the dialog of the same action with its command lines. A row has no
+/// lines of its own, because all viewers share it and each has another address of the node. A narrow table leaves the
+/// link out: there the dialog of picked rows has the lines.
+pub fn as_command(viewer: &Viewer, action: &str, dialog: &str) -> Markup {
+    let label = common::AS_COMMAND_OF.fill(viewer.language, &[("action", action)]);
+    html! { a.ib.lines href=(dialog) aria-label=(label) title=(label) { (icon(Glyph::Terminal)) } }
 }
 
 /// A command with its button that copies it. Without script only the text stands there.
@@ -98,8 +113,26 @@ impl CommandLines {
                 method: method.to_owned(),
                 path: path.to_owned(),
                 body: body.to_owned(),
+                reason: String::new(),
             }),
         }
+    }
+
+    /// The same lines with this reason for the audit, if it is not empty.
+    pub fn with_reason(mut self, reason: &str) -> Self {
+        if reason.is_empty() {
+            return self;
+        }
+        if !self.reelyard.is_empty() {
+            // Behind "--" are no options.
+            let end = self.reelyard.iter().position(|word| word == "--");
+            let end = end.unwrap_or(self.reelyard.len());
+            self.reelyard.insert(end, format!("--reason={reason}"));
+        }
+        if let Some(call) = &mut self.curl {
+            call.reason = reason.to_owned();
+        }
+        self
     }
 }
 
@@ -128,17 +161,18 @@ pub fn list_lines_at(
     }
     let mark = if pairs.pairs().is_empty() { "" } else { "?" };
     let path = format!("{path}{mark}{}", pairs.print());
-    let curl = Some(CurlCall { method: "GET".to_owned(), path, body: String::new() });
+    let curl = Some(CurlCall { method: "GET".to_owned(), path, ..CurlCall::default() });
     CommandLines { reelyard: words, curl }
 }
 
-/// A menu with the lines of commands that show the same as the page. Without lines there is no menu.
+/// A menu with the lines of commands that show the same as the page. Without lines it says that the filter has none.
 pub fn command_menu(viewer: &Viewer, commands: &[CommandLines]) -> Markup {
     html! {
-        @if !commands.is_empty() {
-            details.menu.end {
-                summary.btn { (icon(Glyph::Terminal)) (common::AS_COMMAND.of(viewer.language)) }
-                ul { @for lines in commands { li.says { (command_lines(viewer, lines)) } } }
+        details.menu.end {
+            summary.btn { (icon(Glyph::Terminal)) (common::AS_COMMAND.of(viewer.language)) }
+            ul {
+                @for lines in commands { li.says { (command_lines(viewer, lines)) } }
+                @if commands.is_empty() { li.says { (common::NO_COMMAND.of(viewer.language)) } }
             }
         }
     }
@@ -153,6 +187,8 @@ pub struct CurlCall {
     pub path: String,
     /// Body in JSON, empty for none.
     pub body: String,
+    /// Reason for the audit, empty for none.
+    pub reason: String,
 }
 
 /// Both lines with their buttons.
@@ -180,6 +216,10 @@ fn curl_line(viewer: &Viewer, call: &CurlCall) -> String {
     if !viewer.user.is_empty() {
         line.push_str(" -H \"Authorization: Bearer $REELYARD_TOKEN\"");
     }
+    if !call.reason.is_empty() {
+        let reason = utf8_percent_encode(&call.reason, IN_HEADER);
+        line.push_str(&format!(" -H {}", shell_quoted(&format!("{REASON_HEADER}: {reason}"))));
+    }
     if !call.body.is_empty() {
         line.push_str(&format!(" --json {}", shell_quoted(&call.body)));
     }
@@ -202,11 +242,23 @@ mod tests {
     }
 
     #[test]
+    fn a_reason_is_an_option_and_a_header() {
+        let lines = |words: &[&str]| CommandLines::new(words, ("POST", "/x", ""));
+        let words = |words: &[&str], reason: &str| lines(words).with_reason(reason).reelyard;
+        assert_eq!(words(&["tasks", "retry", "7"], "a b"), ["tasks", "retry", "7", "--reason=a b"]);
+        assert_eq!(words(&["share", "--", "-x"], "a"), ["share", "--reason=a", "--", "-x"]);
+        assert_eq!(words(&["tasks"], ""), ["tasks"]);
+        assert_eq!(words(&[], "a"), [""; 0]);
+        assert_eq!(lines(&[]).with_reason("a").curl.unwrap().reason, "a");
+    }
+
+    #[test]
     fn a_call_of_curl_has_its_body() {
         let call = CurlCall {
             method: "POST".into(),
             path: "/tasks".into(),
             body: "{\"name\":\"it's\"}".into(),
+            reason: String::new(),
         };
         let zone = jiff::tz::TimeZone::UTC;
         let mut viewer = Viewer::without_session(Language::English, zone, Moment(0));
@@ -216,6 +268,12 @@ mod tests {
             "curl -X POST --json '{\"name\":\"it'\\''s\"}' http://10.4.1.2:8080/api/v1/tasks"
         );
         viewer.user = "ops".to_owned();
+        let reason = "it's 5% 고장".to_owned();
+        assert_eq!(
+            curl_line(&viewer, &CurlCall { reason, body: String::new(), ..call }),
+            "curl -X POST -H \"Authorization: Bearer $REELYARD_TOKEN\" \
+             -H 'Reelyard-Reason: it'\\''s 5%25 %EA%B3%A0%EC%9E%A5' http://10.4.1.2:8080/api/v1/tasks"
+        );
         let list = CurlCall {
             method: "GET".into(),
             path: "/files?hot=true".into(),

@@ -5,6 +5,7 @@ use maud::{Markup, html};
 use super::act::{CommandLines, followed_lines};
 use super::mark::Tone;
 use super::notice::notice;
+use crate::address::QueryPairs;
 use crate::format::{count, visible_text};
 use crate::text::common;
 use crate::viewer::Viewer;
@@ -14,6 +15,25 @@ pub const NAMES_LISTED: usize = 5;
 
 /// From this many things on, an action without return wants their number typed.
 pub const TYPED_FROM: u64 = 20;
+
+/// The field for a reason, in a form and in the address of a page.
+const REASON: &str = "reason";
+
+/// The reason that was typed into the dialog of the page, as its address has it.
+pub fn typed_reason(viewer: &Viewer) -> String {
+    let query = viewer.here.split_once('?').map_or("", |(_, query)| query);
+    QueryPairs::parse(query).first(REASON).unwrap_or_default().trim().to_owned()
+}
+
+/// The address of the page with its dialog, up to the reason. None for the answer to a form.
+fn followed_page(viewer: &Viewer) -> Option<String> {
+    let (path, query) = viewer.here.split_once('?')?;
+    let mut kept = QueryPairs::default();
+    for (name, value) in QueryPairs::parse(query).pairs().iter().filter(|pair| pair.0 != REASON) {
+        kept.add(name, value.clone());
+    }
+    Some(format!("{path}?{}&", kept.print()))
+}
 
 /// A field of a dialog.
 #[derive(Clone, Debug, Default)]
@@ -57,7 +77,8 @@ pub struct AskDialog {
     pub values: Vec<(String, String)>,
     /// Fields that the person fills.
     pub fields: Vec<AskField>,
-    /// Address of the page with this dialog, up to the values of the fields: the command lines follow them.
+    /// Address of the page with this dialog, up to the values of the fields: the command lines follow them. Without
+    /// one they follow the reason only.
     pub follow: Option<String>,
     /// Label of a field for a reason, if the action has one.
     pub reason_label: Option<String>,
@@ -71,10 +92,13 @@ pub struct AskDialog {
 pub fn ask_dialog(viewer: &Viewer, ask: &AskDialog) -> Markup {
     let language = viewer.language;
     let role = if ask.is_final { "alertdialog" } else { "dialog" };
+    let reason = typed_reason(viewer);
+    let follow = ask.follow.clone().or_else(|| followed_page(viewer));
+    let commands = ask.commands.clone().with_reason(&reason);
     let rest = ask.things.saturating_sub(ask.names.len().min(NAMES_LISTED) as u64);
     html! {
         div.veil role=(role) aria-modal="true" aria-labelledby="ask-title" data-dialog {
-            form.dialog method="post" action=(ask.action) data-follow=[ask.follow.as_ref()] {
+            form.dialog method="post" action=(ask.action) data-follow=[follow] {
                 input type="hidden" name="csrf_token" value=(viewer.csrf);
                 input type="hidden" name="back" value=(ask.back);
                 @for (name, value) in &ask.values { input type="hidden" name=(name) value=(value); }
@@ -94,10 +118,10 @@ pub fn ask_dialog(viewer: &Viewer, ask: &AskDialog) -> Markup {
                 @for sentence in &ask.left_out { p.txt.mt { (sentence) } }
                 @for field in &ask.fields { div.mt { (ask_field(field)) } }
                 @if let Some(label) = &ask.reason_label {
-                    div.mt { label.field { span { (label) } input type="text" name="reason" maxlength="200"; } }
+                    div.mt { label.field { span { (label) } input type="text" name=(REASON) value=(reason) maxlength="200"; } }
                 }
                 @if ask.is_final && ask.things >= TYPED_FROM { (typed_count(viewer, ask.things)) }
-                @if ask.commands != CommandLines::default() { details.ask-command { summary { (common::AS_COMMAND.of(language)) } (followed_lines(viewer, &ask.commands)) } }
+                @if commands != CommandLines::default() { details.ask-command { summary { (common::AS_COMMAND.of(language)) } (followed_lines(viewer, &commands)) } }
                 footer {
                     a.btn href=(ask.back) autofocus[ask.is_final] data-cancel { (common::CANCEL.of(language)) }
                     button type="submit" class={ "btn go" @if ask.is_final { " danger" } } autofocus[!ask.is_final] { (ask.verb) }
@@ -134,5 +158,42 @@ fn typed_count(viewer: &Viewer, things: u64) -> Markup {
                 input type="text" name="typed" inputmode="numeric" autocomplete="off" required pattern=(number);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::tz::TimeZone;
+
+    use super::*;
+    use crate::text::Language;
+    use crate::viewer::Moment;
+
+    fn viewer(here: &str) -> Viewer {
+        let viewer = Viewer::without_session(Language::English, TimeZone::UTC, Moment(0));
+        Viewer { here: here.to_owned(), origin: "http://n:1".to_owned(), ..viewer }
+    }
+
+    #[test]
+    fn the_lines_of_a_dialog_follow_its_reason() {
+        let ask = AskDialog {
+            reason_label: Some("Reason".to_owned()),
+            commands: CommandLines::new(&["tasks", "retry", "7"], ("POST", "/tasks/7/retry", "")),
+            ..AskDialog::default()
+        };
+        let asked = "/console/tasks?ask=retry&pick=7";
+        let page = ask_dialog(&viewer(asked), &ask).into_string();
+        assert!(
+            page.contains("data-follow=\"/console/tasks?ask=retry&amp;pick=7&amp;\""),
+            "{page}"
+        );
+        assert!(page.contains("data-copy=\"reelyard tasks retry 7\""), "{page}");
+        let typed = viewer(&format!("{asked}&reason=disk+changed&typed="));
+        let page = ask_dialog(&typed, &ask).into_string();
+        let line = "data-copy=\"reelyard tasks retry 7 '--reason=disk changed'\"";
+        assert!(page.contains(line), "{page}");
+        assert!(page.contains("-H 'Reelyard-Reason: disk changed' http://n:1/api"), "{page}");
+        assert!(page.contains("name=\"reason\" value=\"disk changed\""), "{page}");
+        assert!(!ask_dialog(&viewer(""), &ask).into_string().contains("data-follow"));
     }
 }

@@ -63,6 +63,9 @@ texts! {
     ASK_QUARANTINE = "Put box {n} into quarantine?", "박스를 격리하시겠습니까? 박스 {n}";
     ASK_QUARANTINE_TEXT = "Nobody gets the box until an operator uses it again. A leased box is refused.", "운영자가 다시 사용할 때까지 아무에게도 내주지 않습니다. 점유된 박스는 격리할 수 없습니다.";
     VERB_QUARANTINE = "Put into quarantine", "격리";
+    ASK_UNQUARANTINE = "Use box {n} again?", "박스를 다시 사용하시겠습니까? 박스 {n}";
+    ASK_UNQUARANTINE_TEXT = "The box is cleaned first. Then the next request in the queue gets it.", "먼저 박스를 정리한 뒤 대기열의 다음 요청에 내줍니다.";
+    VERB_UNQUARANTINE = "Clean and use again", "정리 후 다시 사용";
     BOX_QUARANTINED = "In quarantine: box {n}", "격리: 박스 {n}";
     BOX_CLEANED = "Cleaned for use: box {n}", "정리 후 다시 사용: 박스 {n}";
     LEASE_REVOKED = "The lease was revoked.", "점유를 회수했습니다.";
@@ -94,6 +97,12 @@ texts! {
     ASK_DISABLE = "Disable {name}?", "사용을 중지하시겠습니까? {name}";
     ASK_DISABLE_TEXT = "The sessions of the user end now. The user cannot log in until you enable it again.", "사용자의 세션이 지금 끝납니다. 사용을 재개할 때까지 로그인할 수 없습니다.";
     VERB_DISABLE = "Disable", "사용 중지";
+    ASK_ENABLE = "Enable {name}?", "사용을 재개하시겠습니까? {name}";
+    ASK_ENABLE_TEXT = "The user can log in again.", "사용자가 다시 로그인할 수 있습니다.";
+    ASK_UNLOCK = "Unlock {name}?", "잠금을 해제하시겠습니까? {name}";
+    ASK_UNLOCK_TEXT = "The lock after wrong passwords ends now.", "틀린 암호로 인한 잠금이 지금 끝납니다.";
+    ASK_END_SESSION = "End this session?", "이 세션을 종료하시겠습니까?";
+    ASK_END_SESSION_TEXT = "Its browser or program must log in again. A form that was not sent yet is lost.", "해당 브라우저나 프로그램은 다시 로그인해야 합니다. 아직 보내지 않은 입력은 처리되지 않습니다.";
     ASK_REMOVE_USER = "Remove {name}?", "사용자를 제거하시겠습니까? {name}";
     ASK_REMOVE_USER_TEXT = "The sessions of the user end now.", "사용자의 세션이 지금 끝납니다.";
     VERB_REMOVE = "Remove", "제거";

@@ -121,6 +121,29 @@ fn a_reader_sees_no_button_that_acts() {
 }
 
 #[test]
+fn a_button_that_acts_at_once_has_a_way_to_its_command() {
+    for language in Language::ALL {
+        let mut buttons = 0;
+        for Sample { name, document } in all(&operator(language, Theme::Light)) {
+            let document = document.into_string();
+            for button in document.split(" formaction=\"").skip(1) {
+                // Choices of the browser have no command. The lines of the reload stand beside its button.
+                let address = button.split('"').next().unwrap();
+                if address == "/console/preferences" || address == "/console/settings/reload" {
+                    continue;
+                }
+                buttons += 1;
+                let after = button.split_once("</button>").unwrap().1;
+                let is_beside = after.starts_with("<a class=\"ib lines\" href=\"/console/");
+                let dialog = after.split('"').nth(3).unwrap_or_default();
+                assert!(is_beside && dialog.contains("ask="), "{name}: {address} {after:.80}");
+            }
+        }
+        assert!(buttons > 10, "only {buttons} such buttons in the samples");
+    }
+}
+
+#[test]
 fn every_button_and_field_has_a_name() {
     documents(|name, document, _| {
         for button in document.split("<button").skip(1) {

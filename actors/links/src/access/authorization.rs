@@ -160,6 +160,10 @@ impl ShareServerState {
                 self.warnings.warn_unreadable(share.id(), &error);
                 LinkRefusal::Failed
             }
+            NotOpened::Away(_) => {
+                self.warnings.warn_unreadable(share.id(), &why);
+                LinkRefusal::NotNow("the directory of the file is not available".to_owned())
+            }
             // The visitor cannot repair this, but the operator can.
             NotOpened::Denied => {
                 self.warnings.warn_unreadable(share.id(), &why);

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use reelyard_shares::share_expiry::{
     RootName, ShareKind, ShareLocation, SharePath, SharedFileIdentity,
 };
-use reelyard_shares::share_files::{RootUnreachable, SharedDir, SharedDirs};
+use reelyard_shares::share_files::{RootUnreachable, SharedDir, SharedDirs, is_root_id_file};
 use rustix::fs::{Mode, OFlags, ResolveFlags, openat2};
 use rustix::io::Errno;
 
@@ -65,6 +65,9 @@ pub enum NotOpened {
     /// The process has no permission to read it.
     #[error("permission denied")]
     Denied,
+    /// The directory of its root is not there, or is another one.
+    #[error("the directory of its root is not available: {0}")]
+    Away(String),
     /// The disk or the system failed.
     #[error("it cannot be opened: {0}")]
     Failed(#[source] io::Error),
@@ -106,26 +109,25 @@ impl Roots {
     /// Opens `path` below `root`. Symlinks are followed only inside the root. Blocks on the disk.
     pub fn open_at(&self, root: &RootName, path: &SharePath) -> Result<OpenedShare, NotOpened> {
         let root = self.0.reached(root)?;
+        if is_root_id_file(path.as_str().as_bytes()) {
+            return Err(NotOpened::Absent);
+        }
         let path = if path.as_str().is_empty() { "." } else { path.as_str() };
         match open_beneath(&root, path.as_bytes()) {
             // The path may exist in the directory that should be mounted here.
-            Err(NotOpened::Absent) => Err(root.displaced().map_or(NotOpened::Absent, away)),
+            Err(NotOpened::Absent) => {
+                Err(root.displaced().map_or(NotOpened::Absent, NotOpened::Away))
+            }
             opened => opened,
         }
     }
-}
-
-fn away(why: String) -> NotOpened {
-    NotOpened::Failed(io::Error::other(format!(
-        "the directory of its root is not available: {why}"
-    )))
 }
 
 impl From<RootUnreachable> for NotOpened {
     fn from(why: RootUnreachable) -> Self {
         match why {
             RootUnreachable::NoRoot => NotOpened::NoRoot,
-            RootUnreachable::Away(why) | RootUnreachable::Other(why) => away(why),
+            RootUnreachable::Away(why) | RootUnreachable::Other(why) => NotOpened::Away(why),
         }
     }
 }

@@ -9,7 +9,7 @@ mod views;
 pub use actor::{ShareFiles, ShareFilesCollaborators};
 pub use dirs::{
     NameInDirectory, NotMoved, PathPresence, ROOT_ID_FILE, ReachableRoot, RootUnreachable,
-    ShareFileSystem, SharedDir, SharedDirs, SystemFileSystem,
+    ShareFileSystem, SharedDir, SharedDirs, SystemFileSystem, is_root_id_file,
 };
 pub use messages::*;
 pub use settings::ShareFilesSettings;

@@ -8,18 +8,15 @@ use reelyard_integration_tests::rigs::yard::wait_for;
 use serde_json::{Value, json};
 
 use super::console_yard::{ConsoleYard, Visit};
+use super::shown_lines::values;
 
 impl ConsoleYard {
     /// The lines of a page, or of its dialog, that begin with this word, as the buttons copy them.
     fn lines(&self, visit: &Visit, path: &str, word: &str) -> Result<Vec<String>> {
         let page = self.page(visit, path)?;
         let page = page.split_once("data-dialog").map_or(page.as_str(), |(_, dialog)| dialog);
-        let mut lines = Vec::new();
-        for rest in page.split("data-copy=\"").skip(1) {
-            let line = rest.split('"').next().unwrap_or_default();
-            let line = line.replace("&quot;", "\"").replace("&lt;", "<").replace("&gt;", ">");
-            lines.extend(line.strip_prefix(word).map(|_| line.replace("&amp;", "&")));
-        }
+        let mut lines = values(page, "data-copy");
+        lines.retain(|line| line.starts_with(word));
         ensure!(!lines.is_empty(), "{path} shows no line of {word}");
         Ok(lines)
     }
@@ -101,12 +98,16 @@ fn the_lines_of_lists_and_of_actions_on_storage_work_as_shown() -> Result<()> {
     for word in BOTH {
         let listed = yard.paste(&visit, "/console/files?q=gamma&state=placed", word)?;
         assert!(listed.contains("beta gamma.mpg") && !listed.contains("alpha.mpg"), "{listed}");
-        let hosts = "/console/hosts?role=destination&health=up&mode=active";
-        assert!(yard.paste(&visit, hosts, word)?.contains(&yard.ground.destination(0).to_string()));
+        let hosts = format!("/console/hosts?role=destination&health=up&mode=active&q={host}");
+        assert!(yard.paste(&visit, &hosts, word)?.contains(&host));
+        let none = yard.paste(&visit, "/console/hosts?q=no-such-host", word)?;
+        assert!(!none.contains(&host), "{none}");
+        let named = yard.paste(&visit, "/console/tasks?q=gamma", word)?;
+        assert!(named.contains("beta gamma.mpg") && !named.contains("alpha.mpg"), "{named}");
         let tasks = format!("/console/tasks?state=done&host={}", yard.ground.source(0));
         assert!(yard.paste(&visit, &tasks, word)?.contains("alpha.mpg"));
         yard.paste(&visit, "/console/tasks?state=failed&blamed=source", word)?;
-        let why = yard.paste(&visit, "/console/tasks?q=gamma&why=beta%20gamma.mpg", word)?;
+        let why = yard.paste(&visit, "/console/tasks?cause=none&why=beta%20gamma.mpg", word)?;
         assert!(why.contains("beta gamma.mpg"), "{why}");
         for page in ["plan", "boxes", "files?state=waiting", "files?state=problem"] {
             for line in yard.lines(&visit, &format!("/console/{page}"), word)? {
@@ -137,7 +138,10 @@ fn the_lines_of_lists_and_of_actions_on_storage_work_as_shown() -> Result<()> {
             ("maintenance", "maintenance"),
             ("active", "active"),
         ] {
-            yard.paste(&visit, &format!("/console/hosts?ask={ask}&pick={host}"), word)?;
+            let ask = format!(
+                "/console/hosts?ask={ask}&pick={host}&reason=it%27s%205%25+%EA%B3%A0%EC%9E%A5"
+            );
+            yard.paste(&visit, &ask, word)?;
             wait_for(mode, &[&yard.node], || {
                 let shown = yard.answer(&format!("/api/v1/hosts/{host}")).ok()?;
                 (shown["mode"] == mode).then_some(())
@@ -145,10 +149,27 @@ fn the_lines_of_lists_and_of_actions_on_storage_work_as_shown() -> Result<()> {
         }
         yard.paste(&visit, &format!("/console/hosts?ask=reset&pick={host}"), word)?;
     }
+    let rows = yard.answer("/api/v1/audit?action=setHostMode")?;
+    let rows = rows["items"].as_array().context("no rows")?;
+    assert_eq!(rows.iter().filter(|row| row["reason"] == "it's 5% 고장").count(), 8, "{rows:?}");
+    let lists = ["hosts", "files", "tasks", "plan", "history", "audit", "settings"];
+    let mut pages: Vec<String> = lists.map(|list| format!("/console/{list}")).to_vec();
+    pages.push(format!("/console/hosts/{host}"));
+    pages.push("/console/files?state=waiting&why=alpha.mpg".to_owned());
+    pages.push("/console/tasks?cause=none&state=failed".to_owned());
+    let asked = ["drain", "maintenance", "remove", "active", "reset", "adopt"];
+    pages.extend(asked.map(|ask| format!("/console/hosts?ask={ask}&pick={host}&reason=a")));
+    assert!(yard.check_shown_lines(&visit, &pages)? > 40);
     let picked =
         "pick=alpha.mpg&pick=beta%2520gamma.mpg&pick=%253Cscript%253Ealert(1)%253Cb%253E.mpg";
-    for (ask, pins) in [("pin", 3), ("unpin", 0)] {
-        yard.paste(&visit, &format!("/console/files?ask={ask}&{picked}"), "reelyard")?;
+    for (word, ask, pins) in [
+        ("reelyard", "pin", 3),
+        // A call is for one file, the first.
+        ("curl", "unpin", 2),
+        ("reelyard", "unpin", 0),
+        ("curl", "pin", 1),
+    ] {
+        yard.paste(&visit, &format!("/console/files?ask={ask}&{picked}"), word)?;
         assert_eq!(yard.answer("/api/v1/pins")?["items"].as_array().map(Vec::len), Some(pins));
     }
     Ok(())
@@ -185,6 +206,19 @@ fn the_lines_of_actions_on_links_boxes_and_access_work_as_shown() -> Result<()> 
         assert_eq!([&share["owner"], &share["note"]], ["press", "for Lee"], "{share}");
         assert_eq!(share["max_downloads"], 3, "{share}");
         let id = share["id"].as_str().context("no share")?.to_owned();
+        let row = format!("value=\"{id}\"");
+        let is_shown = |column: &u64| {
+            let shown = yard.page(&visit, &format!("/console/shares?due={column}"));
+            shown.is_ok_and(|page| page.contains(&row))
+        };
+        let column = (0..60).find(is_shown).context("no column of the time line has the link")?;
+        for (column, is_listed) in [(column, true), (column + 5, false)] {
+            let listed = yard.paste(&visit, &format!("/console/shares?due={column}"), word)?;
+            assert_eq!(listed.contains("movies/alpha.mpg"), is_listed, "column {column}: {listed}");
+        }
+        for line in yard.lines(&visit, "/console/shares?state=ended", word)? {
+            assert!(!yard.pasted(&line)?.contains("movies/alpha.mpg"), "{line}");
+        }
         yard.send("PATCH", &format!("/api/v1/shares/{id}"), &json!({ "ttl": "1h" }))?;
         yard.paste(&visit, &format!("/console/shares?ask=extend&pick={id}"), word)?;
         yard.paste(&visit, &format!("/console/shares?ask=revoke&pick={id}"), word)?;
@@ -207,6 +241,13 @@ fn the_lines_of_actions_on_links_boxes_and_access_work_as_shown() -> Result<()> 
         yard.paste(&visit, &ask, word)?;
         let place = format!("/api/v1/pools/judges/boxes/{number}");
         assert_eq!(yard.answer(&place)?["state"], "quarantined");
+        if word == "curl" {
+            let pages = ["shares", "boxes", "access", "cluster"];
+            let pages = pages.map(|page| format!("/console/{page}"));
+            assert!(yard.check_shown_lines(&visit, &pages)? > 20);
+        }
+        yard.paste(&visit, &ask.replace("ask=quarantine", "ask=unquarantine"), word)?;
+        assert_eq!(yard.answer(&place)?["state"], "free");
 
         yard.paste(&visit, "/console/access?ask=new-token", word)?;
         yard.paste(&visit, "/console/access?ask=rotate&name=backup", word)?;
@@ -217,9 +258,14 @@ fn the_lines_of_actions_on_links_boxes_and_access_work_as_shown() -> Result<()> 
         } else {
             yard.paste(&visit, "/console/access?ask=new-user", word)?;
         }
-        for ask in ["role", "disable", "remove"] {
+        for ask in ["role", "disable", "enable", "unlock", "remove"] {
             yard.paste(&visit, &format!("/console/access?ask={ask}&name=alice"), word)?;
         }
+        yard.visit(&format!("guest-{word}"), "viewer")?;
+        let sessions = yard.answer("/api/v1/sessions")?;
+        let id = sessions["items"][0]["id"].as_str().context("no session")?;
+        yard.paste(&visit, &format!("/console/access?ask=end&name={id}"), word)?;
+        assert_ne!(yard.answer("/api/v1/sessions")?["items"][0]["id"], id, "the newest has ended");
     }
     Ok(())
 }

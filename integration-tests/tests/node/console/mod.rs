@@ -8,3 +8,4 @@ mod commands;
 mod console_yard;
 mod further_pages;
 mod pages;
+mod shown_lines;

@@ -20,7 +20,7 @@ type MemberRefusal = Refusal<(
     (refused::NotLeader, refused::Starting, refused::OutcomeUnknown, refused::Busy),
 )>;
 
-/// When a request that met a member without the last entries may be repeated.
+/// When a request may be repeated that met a silent member, or one without the last entries.
 const BEHIND_RETRY: Duration = Duration::from_secs(1);
 
 /// `POST /cluster/members/{number}/promote`.
@@ -64,8 +64,8 @@ pub struct ReplaceQuery {
     operation_id = "replaceMember",
     summary = "Gives the vote of a member to another one, and removes the former",
     description = "Both happen in one step, also if the leader fails meanwhile. The former may be lost already. \
-                   The new member must have joined. While it is more than 1,000 entries behind, the answer is 503 \
-                   `busy`. A repeated call finds the work done, and succeeds.",
+                   The new member must have joined. If it votes already, the former is only removed. While it \
+                   does not answer, or is more than 1,000 entries behind, the answer is 503 `busy`. A repeated call finds the work done, and succeeds.",
     params(("number" = u64, Path, description = "Number of the member that leaves"), ReplaceQuery),
     responses((status = 204, description = "The new member votes, and the former is no member any more"))
 )]
@@ -82,8 +82,10 @@ pub async fn replace(
     if !AnsweringMembers::of(&state).has(new)
         && state.journal.members().iter().any(|m| m.number == new)
     {
-        let detail = format!("node {new} does not answer: start it, and try again");
-        return Err(ProblemResponse::new(ProblemKind::NotAllowed, detail).into());
+        let detail = format!("node {new} does not answer yet: start it");
+        return Err(ProblemResponse::new(ProblemKind::Busy, detail)
+            .retry_after(BEHIND_RETRY)
+            .into());
     }
     let change = MemberChange::Replace { old, new };
     state.journal.change_members(change).await.map_err(problem)?;

@@ -154,6 +154,8 @@ fn no_such(path: &str, why: NotOpened) -> ProblemResponse {
         NotOpened::Outside | NotOpened::Special | NotOpened::Denied => {
             ProblemResponse::new(ProblemKind::NotAllowed, detail)
         }
-        NotOpened::Failed(_) => ProblemResponse::new(ProblemKind::Unreadable, detail),
+        NotOpened::Failed(_) | NotOpened::Away(_) => {
+            ProblemResponse::new(ProblemKind::Unreadable, detail)
+        }
     }
 }

@@ -37,6 +37,8 @@ pub struct ShareListQuery {
     pub state: Option<ShareState>,
     /// Only shares with a deadline before this time, in RFC 3339.
     pub due_before: Option<String>,
+    /// Only shares with a deadline at this time or later, in RFC 3339.
+    pub due_after: Option<String>,
     /// Largest number of items; above 1000 counts as 1000.
     #[param(value_type = Option<u32>, minimum = 1, default = 100)]
     pub limit: Option<String>,
@@ -50,21 +52,24 @@ impl ShareListQuery {
             |what: &str, why: String| ProblemResponse::bad_request(format!("{what}: {why}"));
         // A "+" in a query is decoded as a space.
         let is_cut =
-            |due: &String| due.contains(' ') && due.replace(' ', "+").parse::<Rfc3339>().is_ok();
-        if self.due_before.as_ref().is_some_and(is_cut) {
-            let why = "a \"+\" in a query stands for a space: write it as %2B".to_owned();
-            return Err(wrong("due_before", why));
-        }
+            |due: &str| due.contains(' ') && due.replace(' ', "+").parse::<Rfc3339>().is_ok();
+        let instant = |name: &str, given: Option<&str>| {
+            if given.is_some_and(is_cut) {
+                let why = "a \"+\" in a query stands for a space: write it as %2B".to_owned();
+                return Err(wrong(name, why));
+            }
+            let read = given.map(str::parse::<Rfc3339>).transpose();
+            Ok(read.map_err(|bad| wrong(name, bad.to_string()))?.map(|Rfc3339(at)| at))
+        };
         let owner = self.owner.as_deref().map(ShareOwner::new).transpose();
         let within = self.path.as_deref().map(place).transpose();
-        let due_before = self.due_before.as_deref().map(str::parse::<Rfc3339>).transpose();
-        let due_before = due_before.map_err(|bad| wrong("due_before", bad.to_string()))?;
         Ok(ShareFilter {
             owner: owner.map_err(|bad| wrong("owner", bad.to_string()))?,
             within: within.map_err(|bad| wrong("path", bad.to_string()))?,
             contains: self.contains.clone(),
             state: self.state,
-            due_before: due_before.map(|Rfc3339(at)| at),
+            due_before: instant("due_before", self.due_before.as_deref())?,
+            due_after: instant("due_after", self.due_after.as_deref())?,
         })
     }
 

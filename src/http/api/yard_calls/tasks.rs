@@ -34,6 +34,8 @@ pub struct TaskQuery {
     host: Option<HostAddr>,
     /// Only failed tasks with this cause.
     blame: Option<Blame>,
+    /// Only tasks with this text in the name of the file or in the address of a host, or with this number.
+    contains: Option<String>,
     /// Only tasks whose state changed at or after this time.
     since: Option<Millis>,
     /// Only tasks whose state last changed before this time.
@@ -60,7 +62,8 @@ pub async fn list(
     state: web::Data<NodeHttpState>,
     query: web::Query<TaskQuery>,
 ) -> Result<web::Json<Page<TaskView>>, Refusal<()>> {
-    let TaskQuery { state: wanted, host, blame, since, until, limit, cursor } = query.into_inner();
+    let TaskQuery { state: wanted, host, blame, contains, since, until, limit, cursor } =
+        query.into_inner();
     let paging = PageQuery { limit, cursor };
     let (limit, before) = (paging.limit()?, paging.position::<i64>()?);
     let view = state.actors.task_views.load();
@@ -72,10 +75,19 @@ pub async fn list(
         .filter(|task| wanted.is_none_or(|wanted| wanted.takes(task.state)))
         .filter(|task| host.is_none_or(|host| task.source == host || task.destination == host))
         .filter(|task| blame.is_none_or(|blame| task.blame == Some(blame)))
+        .filter(|task| contains.as_ref().is_none_or(|text| mentions(task, text)))
         .filter(|task| since.is_none_or(|since| task.changed >= since))
         .filter(|task| until.is_none_or(|until| task.changed < until))
         .map(|task| with_refusal(task_view(&view, task), &state));
     Ok(web::Json(page(items, limit, |task| task.id)))
+}
+
+/// Whether the name of the file or the address of a host contains this text, or it is the number of the task.
+pub fn mentions(task: &Task, text: &str) -> bool {
+    memchr::memmem::find(task.name.as_bytes(), text.as_bytes()).is_some()
+        || task.source.to_string().contains(text)
+        || task.destination.to_string().contains(text)
+        || task.id.to_string() == text
 }
 
 /// `GET /tasks/{id}`.

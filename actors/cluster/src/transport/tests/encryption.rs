@@ -11,7 +11,7 @@ use rcgen::{
 use reelyard_core::clock::{Clock, Millis};
 use reelyard_core::cluster_id::StoreId;
 use reelyard_protocol::cluster::{FormatLevels, JoinRequest, JoinSecret, RefusalKind};
-use reelyard_replication::{CallKind, CallTarget, Transport};
+use reelyard_replication::{CallKind, CallTarget, FORMAT_LEVEL, Transport};
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, RootCertStore};
 use tempfile::TempDir;
@@ -228,7 +228,7 @@ async fn a_newcomer_joins_with_a_certificate_of_the_same_authority() {
         cluster_address: "d.example:8082".to_owned(),
         api_address: String::new(),
         program: String::new(),
-        levels: FormatLevels { min: 1, max: 1 },
+        levels: FormatLevels { min: FORMAT_LEVEL, max: FORMAT_LEVEL },
     };
     let address = listener.address().to_string();
     let security = authority.issue("d.example");

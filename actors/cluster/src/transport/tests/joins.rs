@@ -2,6 +2,7 @@
 
 use reelyard_core::cluster_id::StoreId;
 use reelyard_protocol::cluster::{FormatLevels, JoinRequest, JoinSecret};
+use reelyard_replication::FORMAT_LEVEL;
 
 use super::support::*;
 use crate::transport::{JoinFailed, LinkSecurity, join_cluster};
@@ -13,7 +14,7 @@ fn request(secret: &str) -> JoinRequest {
         cluster_address: "127.0.0.1:8092".to_owned(),
         api_address: String::new(),
         program: "0.1.0".to_owned(),
-        levels: FormatLevels { min: 1, max: 1 },
+        levels: FormatLevels { min: FORMAT_LEVEL, max: FORMAT_LEVEL },
     }
 }
 

@@ -4,9 +4,8 @@ use maud::{Markup, html};
 
 use super::model::{LeaseLine, PoolPanel, QuarantineLine, QueueLine};
 use super::query::BoxesPageQuery;
-use crate::address::{ROOT, encoded};
+use crate::address::encoded;
 use crate::format::{age, age_tag, count, counted, left, since, visible_text};
-use crate::parts::act::post_button;
 use crate::parts::boxes::{box_grid, box_legend};
 use crate::parts::icon::Glyph;
 use crate::parts::mark::{Tone, state_saying};
@@ -168,7 +167,12 @@ fn evidence(viewer: &Viewer, line: &QuarantineLine) -> Markup {
         }
         (None, None) => boxes::CLEANING_FAILED.of(language).to_owned(),
     };
-    let base = format!("{ROOT}/boxes/{}/{number}", encoded(&line.pool));
+    let dialog = BoxesPageQuery {
+        pool: line.pool.clone(),
+        number: Some(line.number),
+        ask: "unquarantine".to_owned(),
+        ..BoxesPageQuery::default()
+    };
     html! {
         div.ev {
             div.evh {
@@ -176,7 +180,7 @@ fn evidence(viewer: &Viewer, line: &QuarantineLine) -> Markup {
                 span.soft { (boxes::SINCE_BY.fill(language, &[("since", &since(viewer, line.since)), ("cause", &cause)])) }
                 @if viewer.rights.boxes {
                     span.push.acts {
-                        (post_button(&format!("{base}/unquarantine"), "btn sm", html! { (boxes::BACK_IN_USE.of(language)) }))
+                        a.btn.sm href=(dialog.address()) { (boxes::BACK_IN_USE.of(language)) span.vh { " " (words) } }
                     }
                 }
             }

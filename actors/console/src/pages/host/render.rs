@@ -7,7 +7,7 @@ use super::panels::{breakers, disk, health, link, only_here, recent_on_host};
 use crate::address::{ROOT, encoded};
 use crate::format::{age, clock, count, day_and_time, node_text, since, visible_text};
 use crate::pages::hosts::{HostCondition, HostModeWord};
-use crate::parts::act::post_button;
+use crate::parts::act::{as_command, post_button};
 use crate::parts::dialog::ask_dialog;
 use crate::parts::mark::{Tone, state, tag};
 use crate::parts::notice::notice;
@@ -105,7 +105,11 @@ fn actions(viewer: &Viewer, model: &HostPageModel) -> Markup {
     let language = viewer.language;
     let base = format!("{ROOT}/hosts/{}", encoded(&model.line.host));
     let post = |verb: &str, words: Text| {
-        post_button(&format!("{base}/{verb}"), "btn", html! { (words.of(language)) })
+        let words = words.of(language);
+        html! {
+            (post_button(&format!("{base}/{verb}"), "btn", html! { (words) }))
+            (as_command(viewer, words, &format!("{base}?ask={verb}")))
+        }
     };
     html! {
         (post("reset", hosts::TRUST))

@@ -28,15 +28,15 @@ pub fn render(query: &HostsPageQuery, model: &HostsPageModel, viewer: &Viewer) -
     }
 }
 
-/// The list as a command, and the dialog of new hosts. The command is absent with a part of an address, which it cannot
-/// have.
+/// The list as a command, and the dialog of new hosts.
 fn actions(viewer: &Viewer, query: &HostsPageQuery) -> Markup {
     let role = query.role.map(|role| ("role", role.word().to_owned()));
     let health = query.health.map(|health| ("health", health.word().to_owned()));
     let mode = query.mode.map(|mode| ("mode", mode.word().to_owned()));
-    let filters: Vec<(&str, String)> = [role, health, mode].into_iter().flatten().collect();
+    let part = Some(("contains", query.q.trim().to_owned())).filter(|(_, part)| !part.is_empty());
+    let filters: Vec<(&str, String)> = [role, health, mode, part].into_iter().flatten().collect();
     html! {
-        @if query.q.trim().is_empty() { (command_menu(viewer, &[list_lines("hosts", &filters)])) }
+        (command_menu(viewer, &[list_lines("hosts", &filters)]))
         @if viewer.rights.storage {
             @let add = HostsPageQuery { ask: "add".to_owned(), ..HostsPageQuery::default() };
             a.btn.go href=(add.address()) { (icon(Glyph::Plus)) (hosts::ADD_HOSTS.of(viewer.language)) }

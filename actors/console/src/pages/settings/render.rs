@@ -13,7 +13,7 @@ use crate::parts::icon::Glyph;
 use crate::parts::mark::{Tone, state, tag};
 use crate::parts::notice::{empty_by_filter, notice};
 use crate::parts::panel::page_head;
-use crate::text::{Text, access, common, frame};
+use crate::text::{Text, access, common, frame, node_words};
 use crate::viewer::Viewer;
 
 /// The content of the page.
@@ -22,7 +22,7 @@ pub fn render(query: &SettingsPageQuery, model: &SettingsPageModel, viewer: &Vie
     html! {
         (page_head(frame::SETTINGS.of(language), &sentence(viewer, model), command_menu(viewer, &as_commands(model))))
         @if let Some(reason) = &model.unusable {
-            div.mb { (notice(Tone::Bad, access::FILE_UNUSABLE.of(language), html! { p { (visible_text(reason)) } }, html! {})) }
+            div.mb { (notice(Tone::Bad, access::FILE_UNUSABLE.of(language), html! { @for line in node_words(language, reason).lines() { p { (visible_text(line)) } } }, html! {})) }
         } @else { (differences(viewer, model)) }
         @if !model.inputs.is_empty() { (inputs(viewer, model)) }
         (filter_bar(viewer, &filters(viewer, query, model)))

@@ -131,6 +131,8 @@ pub struct SharesPageModel {
     pub columns: Vec<EndColumn>,
     /// The largest number of links that end at the same time, and when.
     pub peak: Option<(Moment, u64)>,
+    /// Begin and end of the column of the time line whose links are shown.
+    pub due_span: Option<(Moment, Moment)>,
     /// Rows of this page.
     pub rows: Vec<ShareLine>,
     /// Position of the page.

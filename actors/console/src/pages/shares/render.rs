@@ -16,7 +16,7 @@ use crate::parts::panel::{PanelHead, page_head, panel};
 use crate::parts::timeline::end_timeline;
 use crate::parts::why::split;
 use crate::text::{Text, common, frame, shares};
-use crate::viewer::Viewer;
+use crate::viewer::{Moment, Viewer};
 
 /// A day in milliseconds.
 const DAY_MILLIS: i64 = 86_400_000;
@@ -26,7 +26,7 @@ pub fn render(query: &SharesPageQuery, model: &SharesPageModel, viewer: &Viewer)
     let language = viewer.language;
     let new = SharesPageQuery { new: true, ..query.clone() }.address();
     let actions = html! {
-        (command_menu(viewer, as_command(viewer, query).as_slice()))
+        (command_menu(viewer, &as_commands(viewer, query, model.due_span)))
         @if viewer.rights.shares { a.btn.go href=(new) { (icon(Glyph::Plus)) (shares::NEW.of(language)) } }
     };
     let rows = html! {
@@ -41,21 +41,33 @@ pub fn render(query: &SharesPageQuery, model: &SharesPageModel, viewer: &Viewer)
     }
 }
 
-/// The list as a command. It is absent for ended links and for a column of the time line, which the command cannot have.
-fn as_command(viewer: &Viewer, query: &SharesPageQuery) -> Option<CommandLines> {
-    if query.due.is_some() || query.state == Some(ShareStateFilter::Ended) {
-        return None;
+/// The commands that list the same links: one for each state of the API that the filter stands for.
+fn as_commands(
+    viewer: &Viewer,
+    query: &SharesPageQuery,
+    span: Option<(Moment, Moment)>,
+) -> Vec<CommandLines> {
+    let states: &[&str] = match query.state {
+        Some(ShareStateFilter::Ended) => &["due", "exhausted"],
+        Some(ShareStateFilter::Due) | None => &["live"],
+    };
+    let day = Some(Moment(viewer.now.0 + DAY_MILLIS));
+    let is_due = query.state == Some(ShareStateFilter::Due);
+    let before = span.map(|(_, end)| end).or(day.filter(|_| is_due));
+    let mut all = Vec::new();
+    for state in states {
+        let mut filters = vec![("state", (*state).to_owned())];
+        for (name, at) in [("due_after", span.map(|(begin, _)| begin)), ("due_before", before)] {
+            let at = at.and_then(|at| jiff::Timestamp::from_millisecond(at.0).ok());
+            filters.extend(at.map(|at| (name, at.to_string())));
+        }
+        let part = query.q.trim();
+        if !part.is_empty() {
+            filters.push(("contains", part.to_owned()));
+        }
+        all.push(list_lines_at(&["share", "list"], "/shares", &filters, None));
     }
-    let mut filters = vec![("state", "live".to_owned())];
-    if query.state == Some(ShareStateFilter::Due) {
-        let day = jiff::Timestamp::from_millisecond(viewer.now.0 + DAY_MILLIS).ok()?;
-        filters.push(("due_before", day.to_string()));
-    }
-    let part = query.q.trim();
-    if !part.is_empty() {
-        filters.push(("contains", part.to_owned()));
-    }
-    Some(list_lines_at(&["share", "list"], "/shares", &filters, None))
+    all
 }
 
 /// The sentence at the top of the page.
@@ -144,5 +156,32 @@ fn filters(viewer: &Viewer, query: &SharesPageQuery, model: &SharesPageModel) ->
         states,
         menus: Vec::new(),
         status: String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::tz::TimeZone;
+
+    use super::*;
+    use crate::text::Language;
+
+    #[test]
+    fn every_filter_is_a_command() {
+        let viewer = Viewer::without_session(Language::English, TimeZone::UTC, Moment(0));
+        let of = |state, q: &str, span| {
+            let query = SharesPageQuery { state, q: q.to_owned(), ..SharesPageQuery::default() };
+            let lines = as_commands(&viewer, &query, span);
+            lines.iter().map(|lines| lines.reelyard.join(" ")).collect::<Vec<_>>()
+        };
+        assert_eq!(of(None, " a ", None), ["share list --state=live --contains=a"]);
+        let ended = ["due", "exhausted"].map(|state| format!("share list --state={state}"));
+        assert_eq!(of(Some(ShareStateFilter::Ended), "", None), ended);
+        let day = "--due-before=1970-01-02T00:00:00Z";
+        let due = of(Some(ShareStateFilter::Due), "", None);
+        assert_eq!(due, [format!("share list --state=live {day}")]);
+        let column = of(None, "", Some((Moment(3_600_000), Moment(DAY_MILLIS))));
+        let after = "--due-after=1970-01-01T01:00:00Z";
+        assert_eq!(column, [format!("share list --state=live {after} {day}")]);
     }
 }

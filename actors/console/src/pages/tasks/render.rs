@@ -8,7 +8,7 @@ use super::rows::task_rows;
 use crate::address::{QueryWord, ROOT, encoded};
 use crate::format::{clock, count, counted, host_short, node_text};
 use crate::pages::why::why_file;
-use crate::parts::act::{command_menu, list_lines, post_button};
+use crate::parts::act::{as_command, command_menu, list_lines, post_button};
 use crate::parts::dialog::ask_dialog;
 use crate::parts::filter::{
     FilterBar, FilterChoice, FilterMenu, filter_bar, filter_token, host_menu,
@@ -28,7 +28,7 @@ pub fn render(query: &TasksPageQuery, model: &TasksPageModel, viewer: &Viewer) -
     let close = TasksPageQuery { why: String::new(), ..query.clone() }.address();
     let panel = model.why.as_ref().map(|file| why_file(viewer, file, &close));
     html! {
-        (page_head(frame::TASKS.of(viewer.language), &tasks_sentence(viewer, model), as_command(viewer, query)))
+        (page_head(frame::TASKS.of(viewer.language), &tasks_sentence(viewer, model), list_command(viewer, query)))
         (failures(viewer, query, model))
         (filter_bar(viewer, &filters(viewer, query, model)))
         (tokens(viewer, query, model))
@@ -37,17 +37,17 @@ pub fn render(query: &TasksPageQuery, model: &TasksPageModel, viewer: &Viewer) -
     }
 }
 
-/// The list as a command. It is absent with a text or a cause, which the command cannot have.
-fn as_command(viewer: &Viewer, query: &TasksPageQuery) -> Markup {
+/// The list as a command. No command selects the tasks of a cause.
+fn list_command(viewer: &Viewer, query: &TasksPageQuery) -> Markup {
+    if !query.cause.is_empty() {
+        return command_menu(viewer, &[]);
+    }
+    let part = Some(("contains", query.q.trim().to_owned())).filter(|(_, part)| !part.is_empty());
     let state = query.state.map(|state| ("state", state.word().to_owned()));
     let host = (!query.host.is_empty()).then(|| ("host", query.host.clone()));
     let blame = query.blamed.map(|blamed| ("blame", blamed.word().to_owned()));
-    let filters: Vec<(&str, String)> = [state, host, blame].into_iter().flatten().collect();
-    html! {
-        @if query.q.trim().is_empty() && query.cause.is_empty() {
-            (command_menu(viewer, &[list_lines("tasks", &filters)]))
-        }
-    }
+    let filters: Vec<(&str, String)> = [part, state, host, blame].into_iter().flatten().collect();
+    command_menu(viewer, &[list_lines("tasks", &filters)])
 }
 
 /// The sentence at the top.
@@ -100,6 +100,7 @@ fn cause_row(viewer: &Viewer, cause: &FailureCause) -> Markup {
         ..TasksPageQuery::default()
     };
     let retry = format!("{ROOT}/task-retries?cause={}", encoded(&cause.key));
+    let dialog = TasksPageQuery { all: true, ask: "retry".to_owned(), ..show.clone() };
     let values = [("first", clock(viewer, cause.first)), ("last", clock(viewer, cause.last))];
     html! {
         li.cause {
@@ -121,6 +122,7 @@ fn cause_row(viewer: &Viewer, cause: &FailureCause) -> Markup {
                 } @else if viewer.rights.storage {
                     @let words = tasks::RETRY_N.fill(language, &[("n", &count(cause.retryable))]);
                     (post_button(&retry, "btn sm go", html! { (words) }))
+                    (as_command(viewer, &words, &dialog.address()))
                 }
             }
         }

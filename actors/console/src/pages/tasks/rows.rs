@@ -9,7 +9,7 @@ use crate::format::{
     age, age_tag, byte_rate, bytes, count, counted, file_name, left, node_text, visible_text,
 };
 use crate::pages::yard::flow;
-use crate::parts::act::post_icon;
+use crate::parts::act::{as_command, post_icon};
 use crate::parts::bars::progress;
 use crate::parts::bulk::{BulkBar, BulkSum, PickBox, bulk_bar, bulk_button, new_rows, pick_cell};
 use crate::parts::filter::ROWS;
@@ -164,26 +164,28 @@ pub fn task_row(viewer: &Viewer, query: &TasksPageQuery, line: &TaskLine) -> Mar
             td class={ "wide p1 whyc" @if line.reason.is_empty() { " none" } } data-l=(tasks::REASON.of(language)) {
                 @if line.reason.is_empty() { span.muted { "–" } } @else { (node_text(language, &line.reason)) }
             }
-            td.act { (why_symbol(viewer, &why, &copy.name, is_open)) (row_action(viewer, line)) }
+            td.act { (why_symbol(viewer, &why, &copy.name, is_open)) (row_action(viewer, query, line)) }
         }
     }
 }
 
-/// Cancel for an open task, Retry for a failed one.
-fn row_action(viewer: &Viewer, line: &TaskLine) -> Markup {
-    let language = viewer.language;
-    let base = format!("{ROOT}/tasks/{}", encoded(&line.id));
-    let name = visible_text(&line.copy.name);
+/// Cancel for an open task, Retry for a failed one, and the same as a command.
+fn row_action(viewer: &Viewer, query: &TasksPageQuery, line: &TaskLine) -> Markup {
     if !viewer.rights.storage {
         return html! {};
     }
-    if line.condition.is_open() {
-        let label = tasks::CANCEL_ONE.fill(language, &[("name", &name)]);
-        return post_icon(&format!("{base}/cancel"), Glyph::Cross, &label);
+    let (verb, glyph, words) = if line.condition.is_open() {
+        ("cancel", Glyph::Cross, tasks::CANCEL_ONE)
+    } else if line.condition.has_failed() {
+        ("retry", Glyph::Retry, tasks::RETRY_ONE)
+    } else {
+        return html! {};
+    };
+    let label = words.fill(viewer.language, &[("name", &visible_text(&line.copy.name))]);
+    let (pick, ask) = (vec![line.id.clone()], verb.to_owned());
+    let dialog = TasksPageQuery { pick, ask, ..base(query) }.address();
+    html! {
+        (post_icon(&format!("{ROOT}/tasks/{}/{verb}", encoded(&line.id)), glyph, &label))
+        (as_command(viewer, &label, &dialog))
     }
-    if line.condition.has_failed() {
-        let label = tasks::RETRY_ONE.fill(language, &[("name", &name)]);
-        return post_icon(&format!("{base}/retry"), Glyph::Retry, &label);
-    }
-    html! {}
 }

@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use super::reasons::{HostObstacle, PassedReason, WhyAnswer};
 use crate::address::{ROOT, encoded};
 use crate::format::{bytes, count, host_short, node_text, percent_number, visible_text};
-use crate::parts::act::{CommandLines, command_lines, post_button};
+use crate::parts::act::{CommandLines, as_command, command_lines, post_button};
 use crate::parts::icon::Glyph;
 use crate::parts::mark::{Tone, state, state_saying};
 use crate::parts::why::side_panel;
@@ -132,14 +132,15 @@ fn actions(viewer: &Viewer, file: &WhyFile) -> Markup {
     if !viewer.rights.storage {
         return html! {};
     }
+    let (verb, words) = if file.is_pinned { ("unpin", why::UNPIN) } else { ("pin", why::PIN) };
+    let words = words.of(language);
+    // A picked name is percent-encoded itself.
+    let dialog = format!("{ROOT}/files?ask={verb}&pick={}&why={name}", encoded(&name));
     html! {
         div.acts.mt {
             a.btn.sm.go href={ (ROOT) "/files?ask=copy&pick=" (name) "&why=" (name) } { (why::COPY_NOW.of(language)) }
-            @if file.is_pinned {
-                (post_button(&format!("{ROOT}/files/{name}/unpin"), "btn sm", html! { (why::UNPIN.of(language)) }))
-            } @else {
-                (post_button(&format!("{ROOT}/files/{name}/pin"), "btn sm", html! { (why::PIN.of(language)) }))
-            }
+            (post_button(&format!("{ROOT}/files/{name}/{verb}"), "btn sm", html! { (words) }))
+            (as_command(viewer, words, &dialog))
         }
     }
 }

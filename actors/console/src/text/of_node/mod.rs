@@ -1,13 +1,17 @@
 //! Sentences that the actors and workers write in English, such as the reason of a failed copy, in the language of
 //! the viewer.
 
+mod changes;
 mod problem_titles;
 mod refusals;
 mod sentences;
+mod setting_faults;
 
+use self::changes::CHANGES;
 use self::problem_titles::PROBLEM_TITLES;
 use self::refusals::REFUSALS;
 use self::sentences::SENTENCES;
+use self::setting_faults::SETTING_FAULTS;
 use super::language::Language;
 
 /// How deep a sentence may hold other sentences: "the data port … did not answer: the connection was closed".
@@ -17,16 +21,21 @@ const DEPTH: usize = 4;
 pub fn node_words(language: Language, english: &str) -> String {
     match language {
         Language::English => english.to_owned(),
-        Language::Korean => korean(english, DEPTH),
+        // Faults of a configuration have a line each.
+        Language::Korean => {
+            let in_korean = |line: &str| {
+                let text = line.trim_start();
+                format!("{}{}", &line[..line.len() - text.len()], korean(text, DEPTH))
+            };
+            english.split('\n').map(in_korean).collect::<Vec<_>>().join("\n")
+        }
     }
 }
 
 fn korean(english: &str, depth: usize) -> String {
     let Some(depth) = depth.checked_sub(1) else { return english.to_owned() };
-    let forms = SENTENCES.iter().chain(REFUSALS).chain(&PROBLEM_TITLES);
-    let found =
-        forms.into_iter().find_map(|(pattern, korean)| Some((values(pattern, english)?, korean)));
-    let Some((values, form)) = found else { return english.to_owned() };
+    let found = forms().find_map(|(pattern, korean)| Some((values(pattern, english)?, korean)));
+    let Some((values, form)) = found else { return behind_its_place(english, depth) };
     let mut filled = String::with_capacity(form.len() + 32);
     let mut rest = *form;
     while let Some((before, name, after)) = next_value(rest) {
@@ -38,6 +47,22 @@ fn korean(english: &str, depth: usize) -> String {
     }
     filled.push_str(rest);
     filled
+}
+
+/// All forms, in the order in which they are tried.
+fn forms() -> impl Iterator<Item = &'static (&'static str, &'static str)> {
+    let of_settings = SETTING_FAULTS.iter().chain(&PROBLEM_TITLES);
+    SENTENCES.iter().chain(REFUSALS).chain(CHANGES).chain(of_settings)
+}
+
+/// A sentence behind the place that it is about, such as a file and line, or a setting: the place stays as it is.
+fn behind_its_place(english: &str, depth: usize) -> String {
+    let Some((place, rest)) = english.split_once(": ") else { return english.to_owned() };
+    let is_place = !place.contains(' ') || place.starts_with('/') || place.starts_with("--set ");
+    match is_place {
+        true => format!("{place}: {}", korean(rest, depth + 1)),
+        false => english.to_owned(),
+    }
 }
 
 /// The text before the first name in braces, that name, and the text after it.
@@ -110,6 +135,19 @@ mod tests {
     }
 
     #[test]
+    fn each_fault_of_a_configuration_is_put_into_korean() {
+        let english = "the configuration cannot be used: the configuration has 3 faults:\n  \
+             /etc/my yard/node.toml:5: hosts.sources: entry 2: expected ip:port such as 127.0.0.1:8080, not \"x\"\n  \
+             --set log.level: expected debug, info or warn, not \"loud\"\n  \
+             REELYARD_TASK__TIMOUT: task.timout: is not a setting; did you mean task.timeout?";
+        let wanted = "설정을 사용할 수 없음: 설정 오류 3건:\n  \
+             /etc/my yard/node.toml:5: hosts.sources: 2번째 항목: ip:port 형식이 아님: \"x\". 예: 127.0.0.1:8080\n  \
+             --set log.level: 허용되지 않는 값: \"loud\". 가능한 값: debug, info or warn\n  \
+             REELYARD_TASK__TIMOUT: task.timout: 설정이 아님. 비슷한 설정: task.timeout";
+        assert_eq!(ko(english), wanted);
+    }
+
+    #[test]
     fn a_number_has_only_digits() {
         assert_eq!(ko("2 copies, 1 wanted"), "사본 2개, 필요한 사본 1개");
         assert_eq!(ko("too. 2 copies, 1 wanted"), "too. 2 copies, 1 wanted");
@@ -125,7 +163,8 @@ mod tests {
 
     #[test]
     fn each_form_of_the_table_is_found_and_fills_the_same_values() {
-        for &(english, korean) in SENTENCES.iter().chain(REFUSALS) {
+        let titles = PROBLEM_TITLES.len();
+        for &(english, korean) in forms().take(forms().count() - titles) {
             let names = |text: &str| {
                 let mut names = Vec::new();
                 let mut rest = text.to_owned();
@@ -148,10 +187,7 @@ mod tests {
                 shown.chars().any(|letter| ('가'..='힣').contains(&letter)),
                 "{sentence}: {shown}"
             );
-            let first = SENTENCES
-                .iter()
-                .chain(REFUSALS)
-                .find(|(form, _)| values(form, &sentence).is_some());
+            let first = forms().find(|(form, _)| values(form, &sentence).is_some());
             assert_eq!(first.map(|(form, _)| *form), Some(english), "an earlier form hides it");
         }
     }

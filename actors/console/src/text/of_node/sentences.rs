@@ -304,8 +304,8 @@ pub const SENTENCES: &[(&str, &str)] = &[
     ),
     // Directories of shares.
     (
-        "Links of share root {root} answer 503, and none of its shares end as removed: {why}",
-        "공유 루트 {root}의 링크는 503으로 응답하며, 파일이 없어도 공유를 끝내지 않습니다. 이유: {why}",
+        "Share root {root} cannot be used, and none of its shares end as removed: {why}",
+        "공유 루트 {root}을(를) 쓸 수 없으며, 파일이 없어도 공유를 끝내지 않습니다. 이유: {why}",
     ),
     (
         "Share root {root} has no id, so no node notices another directory at its path. The file {file} in it cannot \
@@ -322,6 +322,7 @@ pub const SENTENCES: &[(&str, &str)] = &[
          one: {command}",
         "기록된 디렉터리가 아닙니다. {file} 파일의 식별자가 {id}입니다. 올바른 디렉터리를 마운트하십시오. 이 디렉터리를 쓰려면: {command}",
     ),
+    ("its file {file} cannot be read: {why}", "{file} 파일을 읽을 수 없음: {why}"),
     ("it is not there: {why}", "디렉터리가 없음: {why}"),
     ("it is empty", "비어 있음"),
     ("it is no longer the directory that was opened", "처음에 연 디렉터리가 아님"),

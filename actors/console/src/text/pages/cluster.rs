@@ -43,7 +43,7 @@ texts! {
     ASK_PROMOTE_TEXT = "From then on a majority counts it. A learner that is up to date gets a vote by itself.", "이후 과반수 계산에 포함됩니다. 뒤처지지 않은 학습 노드는 자동으로 투표권을 받습니다.";
     VERB_PROMOTE = "Give a vote", "투표권 주기";
     ASK_REPLACE = "Replace node {node}?", "노드 {node}을(를) 교체하시겠습니까?";
-    ASK_REPLACE_TEXT = "The other node gets its vote, and this node is no member any more. Both happen in one step.", "다른 노드가 투표권을 넘겨받고 이 노드는 구성에서 제거됩니다. 두 변경은 한 번에 이루어집니다.";
+    ASK_REPLACE_TEXT = "The other node gets its vote, and this node is no member any more. Both happen in one step. If the other node votes already, this node is only removed.", "다른 노드가 투표권을 넘겨받고 이 노드는 구성에서 제거됩니다. 두 변경은 한 번에 이루어집니다. 다른 노드에 이미 투표권이 있으면 이 노드만 제거됩니다.";
     REPLACED_BY = "The node that gets the vote", "투표권을 받을 노드";
     VERB_REPLACE = "Replace", "교체";
     ASK_TRANSFER = "Make node {node} the leader?", "노드 {node}을(를) 리더로 지정하시겠습니까?";

@@ -129,6 +129,7 @@ pub fn explained() -> WhyFile {
                 method: "POST".into(),
                 path: "/tasks".into(),
                 body: format!("{{\"name\":\"{}\",\"destination\":\"10.4.2.28:8888\"}}", NAMES[0]),
+                ..CurlCall::default()
             }),
         },
         ..WhyFile::default()

@@ -49,6 +49,7 @@ pub fn operator(language: Language, theme: Theme) -> Viewer {
         csrf: "csrf-token-of-the-session".into(),
         nonce: "c2FtcGxlLW5vbmNl".into(),
         origin: "https://yard-east:8080".into(),
+        here: String::new(),
     }
 }
 

@@ -163,6 +163,8 @@ impl RaftNode {
                     // An earlier attempt has done it.
                     Err(_) if coming.is_voter => Ok(()),
                     Err(unknown) => Err(unknown),
+                    // Probably the two numbers were confused.
+                    Ok(leaving) if !leaving.is_voter => Err(MemberChangeError::NoVote(old)),
                     Ok(leaving) if coming.is_voter => self.remove(&members, leaving).await,
                     Ok(leaving) => self.pass_vote(&members, leaving, coming).await,
                 }
@@ -193,9 +195,6 @@ impl RaftNode {
         leaving: &Member,
         coming: &Member,
     ) -> Result<(), MemberChangeError> {
-        if !leaving.is_voter {
-            return Err(MemberChangeError::NoVote(leaving.number));
-        }
         let entries = self.entries_behind(coming.number);
         if entries > CLOSE {
             return Err(MemberChangeError::Behind { number: coming.number, entries });

@@ -13,7 +13,7 @@ use std::fs::File;
 use std::io;
 
 use reelyard_shares::share_expiry::ShareKind;
-use reelyard_shares::share_files::ROOT_ID_FILE;
+use reelyard_shares::share_files::is_root_id_file;
 use rustix::fs::{AtFlags, Dir, FileType, statat};
 use rustix::io::Errno;
 
@@ -232,7 +232,7 @@ fn entries(dir: &File) -> io::Result<Vec<ArchiveEntry>> {
     for entry in Dir::read_from(dir)? {
         let entry = entry?;
         let raw = entry.file_name().to_bytes();
-        if matches!(raw, b"." | b"..") || raw == ROOT_ID_FILE.as_bytes() {
+        if matches!(raw, b"." | b"..") || is_root_id_file(raw) {
             continue;
         }
         let kind = match entry.file_type() {

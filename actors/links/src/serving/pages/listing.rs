@@ -5,7 +5,7 @@ use std::fs::{File, Metadata};
 use std::io;
 
 use reelyard_shares::share_expiry::ShareKind;
-use reelyard_shares::share_files::ROOT_ID_FILE;
+use reelyard_shares::share_files::is_root_id_file;
 use rustix::fs::{AtFlags, Dir, FileType, statat};
 
 use crate::access::roots::{OpenedShare, open_beneath};
@@ -57,7 +57,7 @@ fn listing(dir: &File, most_read: usize) -> io::Result<DirectoryListing> {
     for entry in Dir::read_from(dir)? {
         let entry = entry?;
         let raw = entry.file_name();
-        if matches!(raw.to_bytes(), b"." | b"..") || raw.to_bytes() == ROOT_ID_FILE.as_bytes() {
+        if matches!(raw.to_bytes(), b"." | b"..") || is_root_id_file(raw.to_bytes()) {
             continue;
         }
         if read == most_read {

@@ -91,16 +91,18 @@ pub struct ShareFilter {
     pub state: Option<ShareState>,
     /// Shares that are due before this instant.
     pub due_before: Option<Millis>,
+    /// Shares that are due at this instant or later.
+    pub due_after: Option<Millis>,
 }
 
 impl ShareFilter {
     /// Whether the filter selects this share.
     pub fn takes(&self, share: &Share, now: Millis) -> bool {
+        let is_due = |when: &dyn Fn(Millis) -> bool| share.due().instant().is_some_and(when);
         self.owner.as_ref().is_none_or(|owner| share.owner() == Some(owner))
             && self.state.is_none_or(|state| share.state(now) == state)
-            && self
-                .due_before
-                .is_none_or(|before| share.due().instant().is_some_and(|at| at < before))
+            && self.due_before.is_none_or(|before| is_due(&|at| at < before))
+            && self.due_after.is_none_or(|after| is_due(&|at| at >= after))
             && self
                 .within
                 .as_ref()
@@ -375,6 +377,10 @@ mod tests {
         assert_eq!(count(all.clone()), 10);
         assert_eq!(count(ShareFilter { due_before: Some(Millis(3)), ..all.clone() }), 3);
         assert_eq!(count(ShareFilter { due_before: Some(Millis::LAST), ..all.clone() }), 10);
+        assert_eq!(count(ShareFilter { due_after: Some(Millis(3)), ..all.clone() }), 7);
+        let both =
+            ShareFilter { due_before: Some(Millis(5)), due_after: Some(Millis(3)), ..all.clone() };
+        assert_eq!(count(both), 2);
         assert_eq!(count(ShareFilter { state: Some(ShareState::Due), ..all.clone() }), 6);
         assert_eq!(count(ShareFilter { state: Some(ShareState::Live), ..all.clone() }), 4);
         let nobody = Some(ShareOwner::new("nobody").unwrap());

@@ -43,10 +43,12 @@ fn look(
 impl ShareFiles {
     /// Checks all roots, unless a check is running, because a disk may hang.
     pub(super) fn look_at_roots(&mut self, ctx: &mut Context<Self>) {
+        // Also while a look hangs on a disk.
+        let dirs = self.dirs();
         if std::mem::replace(&mut self.looking_at_roots, true) {
             return;
         }
-        let (dirs, shared) = (self.dirs(), self.shared.clone());
+        let shared = self.shared.clone();
         let record = self.others.record_roots.clone();
         let is_recording = self.leads() && self.others.members.borrow().len() > 1;
         let known = is_recording.then(|| Arc::clone(&self.others.shares.view().root_ids));

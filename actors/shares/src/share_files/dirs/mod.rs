@@ -14,6 +14,6 @@ mod shared_dirs_tests;
 
 pub use disk::{NameInDirectory, ShareFileSystem, SystemFileSystem};
 pub use open_roots::{ReachableRoot, RootUnreachable, SharedDir};
-pub use root_id_file::ROOT_ID_FILE;
+pub use root_id_file::{ROOT_ID_FILE, is_root_id_file};
 pub use shared_dirs::{IdentifiedRoots, NotMoved, PathPresence, SharedDirs};
 pub(super) use shared_dirs::{ParentDirectory, parent};

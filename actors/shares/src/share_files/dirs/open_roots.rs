@@ -12,7 +12,7 @@ use rustix::fs::{CWD, Dir, Mode, OFlags, ResolveFlags, openat};
 use rustix::io::Errno;
 
 use super::dir_entry::{beneath, entry};
-use super::root_id_file::{self, ROOT_ID_FILE};
+use super::root_id_file::{self, ROOT_ID_FILE, is_root_id_file};
 use crate::share_expiry::{RootId, RootName, SharedFileIdentity};
 use tokio::time::Instant;
 
@@ -56,7 +56,9 @@ impl OpenRoot {
             Ok(Some(found)) if found == expected => return None,
             Ok(Some(found)) => format!("has the id {found}"),
             Ok(None) => "has no id".to_owned(),
-            Err(errno) => format!("cannot be read ({errno})"),
+            Err(errno) => {
+                return Some(format!("its file {ROOT_ID_FILE} cannot be read: {errno}"));
+            }
         };
         let file = path.join(ROOT_ID_FILE);
         let file = file.display();
@@ -110,6 +112,11 @@ impl SharedDir {
         }
     }
 
+    /// The id of the root on record.
+    pub(super) fn expected(&self) -> Option<RootId> {
+        self.expected.load().as_deref().copied()
+    }
+
     /// The directory, if it ever existed, and is the one on record.
     pub fn reached(self: &Arc<Self>) -> Result<ReachableRoot, RootUnreachable> {
         let root = self.opened()?;
@@ -119,7 +126,7 @@ impl SharedDir {
     }
 
     /// The directory, if it ever existed.
-    fn opened(self: &Arc<Self>) -> Result<ReachableRoot, RootUnreachable> {
+    pub(super) fn opened(self: &Arc<Self>) -> Result<ReachableRoot, RootUnreachable> {
         match self.held.load_full() {
             Some(held) => Ok(ReachableRoot { dir: Arc::clone(self), held }),
             None => Err(RootUnreachable::Away(match open(self) {
@@ -141,24 +148,32 @@ impl SharedDir {
 
     /// Reads the id in its file again. An operator may have written it meanwhile.
     pub(super) fn read_id(&self) {
-        if let Some(held) = &*self.held.load() {
-            held.id.store(Arc::new(root_id_file::read(&held.handle)));
+        let Some(held) = &*self.held.load() else { return };
+        let read = root_id_file::read(&held.handle);
+        // A disk that fails for a moment is still the same directory.
+        let was_known = matches!(**held.id.load(), Ok(Some(_)));
+        if read.is_ok() || !was_known {
+            held.id.store(Arc::new(read));
         }
     }
 
-    /// The id in its file. Writes `new` if it has none.
+    /// The id in its file. Writes `new` if it has none. None while it is not at its path, or is empty: it may be a
+    /// directory where nothing is mounted yet.
     ///
     /// # Errors
-    /// When it was never there, or cannot be written.
-    pub(super) fn identify(self: &Arc<Self>, new: RootId) -> Result<RootId, String> {
-        let root = self.opened().map_err(|why| why.to_string())?;
-        let text = |errno: Errno| errno.to_string();
-        if let Some(id) = (**root.held.id.load()).map_err(text)? {
-            return Ok(id);
+    /// When it cannot be read or written.
+    pub(super) fn identify(self: &Arc<Self>, new: RootId) -> Result<Option<RootId>, Errno> {
+        let Ok(root) = self.opened() else { return Ok(None) };
+        if root.displaced().is_some() || root.is_empty()? {
+            return Ok(None);
         }
-        root_id_file::write(&root, new).map_err(text)?;
+        // Another root may have the same directory, so the last look is not enough.
+        let id = match root_id_file::read(&root)? {
+            Some(id) => id,
+            None => root_id_file::write(&root, new)?,
+        };
         self.read_id();
-        Ok(new)
+        Ok(Some(id))
     }
 }
 
@@ -197,7 +212,7 @@ impl ReachableRoot {
         let other = entries.find(|entry| match entry {
             Ok(entry) => {
                 let name = entry.file_name().to_bytes();
-                !matches!(name, b"." | b"..") && name != ROOT_ID_FILE.as_bytes()
+                !matches!(name, b"." | b"..") && !is_root_id_file(name)
             }
             Err(_) => true,
         });

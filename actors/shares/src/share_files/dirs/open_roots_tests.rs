@@ -6,6 +6,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use rustix::io::Errno;
+
 use super::open_roots::RootUnreachable;
 use super::root_id_file::{self, ROOT_ID_FILE};
 use super::shared_dirs::*;
@@ -136,6 +138,7 @@ fn every_clone_sees_new_roots_and_an_unchanged_root_stays_open() {
 fn a_directory_without_the_recorded_id_is_not_used() {
     let (yard, films) = (yard(), "films".parse::<RootName>().unwrap());
     let file = "a".parse().unwrap();
+    fs::write(yard.path("more/b"), b"b").unwrap();
     let IdentifiedRoots { found, failed } = yard.dirs.identify(&BTreeMap::new());
     assert_eq!((found.len(), failed.len()), (2, 0));
     // Only the first look writes ids.
@@ -171,10 +174,11 @@ fn the_id_of_a_root_counts_only_if_it_is_whole() {
     let place = tempfile::tempdir().unwrap();
     let open = || fs::File::open(place.path()).unwrap();
     assert_eq!(root_id_file::read(open()), Ok(None));
-    root_id_file::write(open(), RootId(5)).unwrap();
+    assert_eq!(root_id_file::write(open(), RootId(5)), Ok(RootId(5)));
     assert_eq!(root_id_file::read(open()), Ok(Some(RootId(5))));
-    root_id_file::write(open(), RootId(6)).unwrap();
-    assert_eq!(root_id_file::read(open()), Ok(Some(RootId(6))));
+    // Another node was quicker.
+    assert_eq!(root_id_file::write(open(), RootId(6)), Ok(RootId(5)));
+    assert_eq!(root_id_file::read(open()), Ok(Some(RootId(5))));
     let path = place.path().join(ROOT_ID_FILE);
     let mode = fs::metadata(&path).unwrap().permissions().mode();
     assert_eq!((mode & 0o777, fs::read_dir(place.path()).unwrap().count()), (0o644, 1));
@@ -182,12 +186,55 @@ fn the_id_of_a_root_counts_only_if_it_is_whole() {
         fs::write(&path, bad).unwrap();
         assert_eq!(root_id_file::read(open()), Ok(None), "{bad:?}");
     }
+    // The file of somebody else is not replaced.
+    assert_eq!(root_id_file::write(open(), RootId(7)), Err(Errno::EXIST));
+    assert_eq!(fs::read_dir(place.path()).unwrap().count(), 1);
 }
 
 #[test]
 fn a_root_with_only_its_id_is_empty() {
     let (yard, more) = (yard(), "more".parse::<RootName>().unwrap());
-    yard.dirs.identify(&BTreeMap::new());
+    // Nothing may be mounted there yet.
+    assert!(!yard.dirs.identify(&BTreeMap::new()).found.contains_key(&more));
+    root_id_file::write(fs::File::open(yard.path("more")).unwrap(), RootId(5)).unwrap();
     assert_eq!(yard.dirs.unreachable(&more, true), Some("it is empty".to_owned()));
     assert_eq!(yard.dirs.unreachable(&more, false), None);
+}
+
+#[test]
+fn two_roots_of_one_directory_have_one_id() {
+    let yard = yard();
+    let dirs = ["films", "same"].map(|name| opened(name, &yard.path("films")));
+    let dirs = SharedDirs::new(dirs);
+    let found: Vec<RootId> = dirs.identify(&BTreeMap::new()).found.into_values().collect();
+    assert!(found.len() == 2 && found[0] == found[1], "{found:?}");
+}
+
+#[test]
+fn no_move_changes_the_id_of_a_root() {
+    let yard = yard();
+    yard.dirs.identify(&BTreeMap::new());
+    let id = format!("films/{ROOT_ID_FILE}");
+    for (from, to) in [(id.as_str(), "films/b"), ("films/a", id.as_str())] {
+        let refused = yard.dirs.prepare(&place(from), &place(to), true);
+        assert_eq!(refused, Err(MoveRefused::Special), "{from}");
+    }
+}
+
+#[test]
+fn a_disk_that_fails_for_a_moment_is_still_the_same_root() {
+    let (yard, films) = (yard(), "films".parse::<RootName>().unwrap());
+    let found = yard.dirs.identify(&BTreeMap::new()).found;
+    yard.dirs.expect(&found);
+    let file = yard.path("films").join(ROOT_ID_FILE);
+    fs::remove_file(&file).unwrap();
+    // The read of a directory fails.
+    fs::create_dir(&file).unwrap();
+    yard.dirs.reopen_changed();
+    assert_eq!(yard.dirs.unreachable(&films, true), None);
+    // A root with a new path is checked from the start.
+    fs::create_dir(yard.path("new")).unwrap();
+    fs::write(yard.path("new/a"), b"a").unwrap();
+    yard.dirs.change([(films.clone(), yard.path("new"))]);
+    assert!(yard.dirs.unreachable(&films, true).unwrap().contains("has no id"));
 }

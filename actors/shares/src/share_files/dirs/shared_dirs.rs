@@ -16,6 +16,7 @@ use rustix::io::Errno;
 use super::dir_entry::{SharedDirEntry, beneath, entry};
 use super::disk::{NameInDirectory, NotRenamed, ShareFileSystem, SystemFileSystem, rename};
 use super::open_roots::{ReachableRoot, RootUnreachable, SharedDir};
+use super::root_id_file::is_root_id_file;
 use crate::share_expiry::{
     MoveRefused, NewMove, RootId, RootName, ShareLocation, SharePath, SharedFileIdentity,
 };
@@ -143,6 +144,9 @@ pub(in crate::share_files) fn parent<'a>(
     if path.is_empty() {
         return Err(MoveRefused::Root);
     }
+    if is_root_id_file(path.as_bytes()) {
+        return Err(MoveRefused::Special);
+    }
     let (dir, name) = path.rsplit_once('/').unwrap_or(("", path));
     let flags = OFlags::RDONLY | OFlags::DIRECTORY;
     match beneath(root, dir, flags, ResolveFlags::NO_SYMLINKS) {
@@ -167,6 +171,9 @@ impl SharedDirs {
         let opened = named.into_iter().map(|(name, path)| {
             let same = before.get(&name).filter(|dir| dir.path == path).cloned();
             let dir = same.unwrap_or_else(|| Arc::new(SharedDir::new(name.clone(), path)));
+            if let Some(former) = before.get(&name) {
+                dir.expect(former.expected());
+            }
             (name, dir)
         });
         self.dirs.store(Arc::new(opened.collect()));
@@ -241,7 +248,7 @@ impl SharedDirs {
     /// Whether a root is this directory, or lies below it. A move would then make its configured path
     /// invalid.
     fn holds_root(&self, directory: &SharedFileIdentity) -> bool {
-        self.dirs.load().values().filter_map(|dir| dir.reached().ok()).any(|root| {
+        self.dirs.load().values().filter_map(|dir| dir.opened().ok()).any(|root| {
             // A second handle of it, for going up, because the directories above may not be readable.
             let mut above = step(&root, ".");
             let mut below = None;
@@ -348,13 +355,15 @@ impl SharedDirs {
     pub fn identify(&self, known: &BTreeMap<RootName, RootId>) -> IdentifiedRoots {
         let mut identified = IdentifiedRoots::default();
         for dir in self.dirs.load().values().filter(|dir| !known.contains_key(&dir.name)) {
-            if dir.reached().is_err() {
-                continue;
-            }
             match dir.identify(RootId(fastrand::u128(..))) {
-                Ok(id) => identified.found.insert(dir.name.clone(), id).map(drop),
-                Err(why) => identified.failed.insert(dir.name.clone(), why).map(drop),
-            };
+                Ok(None) => {}
+                Ok(Some(id)) => {
+                    identified.found.insert(dir.name.clone(), id);
+                }
+                Err(errno) => {
+                    identified.failed.insert(dir.name.clone(), errno.to_string());
+                }
+            }
         }
         identified
     }

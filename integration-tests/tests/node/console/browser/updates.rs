@@ -83,31 +83,50 @@ async fn fifty_changes_a_second_leave_focus_scroll_picks_menus_and_typed_text() 
     assert!(lost.is_empty() && kept.is_object(), "lost: {lost:?} of {kept}");
     assert_eq!(browser.evaluate("window.scrollY").await?, scrolled);
     a_hidden_tab_pauses(&browser, &changes).await?;
+    let hosts = format!("{}/console/hosts", yard.url());
+    a_tab_in_the_background_pauses(&browser, &changes, &hosts).await?;
     changing.abort();
     Ok(())
 }
 
+/// Counts messages and connections of a page, and hides it. `window.show` shows it.
+const HIDDEN: &str = "
+    window.asked = [];
+    const plain = window.fetch;
+    window.fetch = (address, options) => {
+        if (String(address).includes('/console/live/')) window.asked.push(options.headers['Last-Event-ID']);
+        return plain(address, options);
+    };
+    window.isHidden = true;
+    Object.defineProperty(document, 'hidden', { get: () => window.isHidden });
+    window.show = (isShown) => {
+        window.isHidden = !isShown;
+        document.dispatchEvent(new Event('visibilitychange'));
+    };
+    window.messages = 0;
+    document.addEventListener('htmx:sse:after:message', () => { window.messages += 1; });";
+
 /// A hidden tab reads no updates while the yard changes on and on. When it is shown again, it gets what it missed.
 async fn a_hidden_tab_pauses(browser: &Browser, changes: &AtomicU64) -> Result<()> {
-    let hide = "(() => {
-        window.asked = [];
-        const plain = window.fetch;
-        window.fetch = (address, options) => {
-            if (String(address).includes('/console/live/')) window.asked.push(options.headers['Last-Event-ID']);
-            return plain(address, options);
-        };
-        window.isHidden = true;
-        Object.defineProperty(document, 'hidden', { get: () => window.isHidden });
-        window.show = (isShown) => {
-            window.isHidden = !isShown;
-            document.dispatchEvent(new Event('visibilitychange'));
-        };
-        window.messages = 0;
-        document.addEventListener('htmx:sse:after:message', () => { window.messages += 1; });
-        window.show(false);
-        return true;
-    })()";
-    assert_eq!(browser.evaluate(hide).await?, true);
+    let hide = format!("(() => {{ {HIDDEN} window.show(false); return true; }})()");
+    assert_eq!(browser.evaluate(&hide).await?, true);
+    is_paused(browser, changes, 0).await
+}
+
+/// A tab that is opened in the background reads one message, and pauses until it is shown.
+async fn a_tab_in_the_background_pauses(
+    browser: &Browser,
+    changes: &AtomicU64,
+    url: &str,
+) -> Result<()> {
+    browser.run_in_each_page(&format!("(() => {{ {HIDDEN} }})()")).await?;
+    browser.open(url).await?;
+    until(browser, "window.messages > 0").await;
+    is_paused(browser, changes, 1).await
+}
+
+/// The hidden page, which asked for its stream this many times, reads nothing until it is shown.
+async fn is_paused(browser: &Browser, changes: &AtomicU64, asked: usize) -> Result<()> {
     let further = |count: u64| {
         let wanted = changes.load(Ordering::Relaxed) + count;
         eventually_some("the yard changes while the tab is hidden", move || async move {
@@ -119,10 +138,12 @@ async fn a_hidden_tab_pauses(browser: &Browser, changes: &AtomicU64) -> Result<(
     let read = browser.evaluate("window.messages").await?;
     further(CHANGES / 2).await;
     assert_eq!(browser.evaluate("window.messages").await?, read, "a hidden tab reads updates");
-    assert_eq!(browser.evaluate("window.asked.length").await?, 0, "a hidden tab connects again");
+    let connected = browser.evaluate("window.asked.length").await?;
+    assert_eq!(connected, asked, "a hidden tab connects again");
     browser.evaluate("window.show(true)").await?;
-    until(browser, &format!("window.messages > {read} && window.asked.length === 1")).await;
-    until(browser, "/^[0-9a-f]{24,}$/.test(window.asked[0])").await;
+    let again = format!("window.messages > {read} && window.asked.length === {}", asked + 1);
+    until(browser, &again).await;
+    until(browser, &format!("/^[0-9a-f]{{24,}}$/.test(window.asked[{asked}])")).await;
     until(browser, "!document.documentElement.classList.contains('is-stale')").await;
     Ok(())
 }

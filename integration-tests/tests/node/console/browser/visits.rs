@@ -205,6 +205,14 @@ async fn records_and_node(yard: &ConsoleYard, browser: &Browser) -> Result<()> {
     open(yard, browser, "/boxes?pool=judges&number=1&ask=quarantine").await?;
     until_shown(browser, "[data-dialog]", "Put box 1 into quarantine?").await;
     browser.write("[data-dialog] input[name=reason]", "its disk is slow").await?;
+    browser.click("[data-dialog] .ask-command summary").await?;
+    let lines = "document.querySelector('#commands').textContent";
+    until(browser, &format!("{lines}.includes('--reason=its disk is slow')")).await;
+    let is_in_the_middle = "(() => {
+        const box = document.querySelector('.dialog').getBoundingClientRect();
+        return Math.abs(box.left + box.right - document.documentElement.clientWidth) < 2;
+    })()";
+    assert_eq!(browser.evaluate(is_in_the_middle).await?, true, "open lines move the dialog");
     browser.click("[data-dialog] button.go").await?;
     until_shown(browser, "main", "its disk is slow").await;
     open(yard, browser, "/history").await?;

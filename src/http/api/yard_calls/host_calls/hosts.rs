@@ -28,6 +28,8 @@ pub struct HostQuery {
     health: Option<Health>,
     /// Only hosts in this mode.
     mode: Option<HostMode>,
+    /// Only hosts with this text in their address.
+    contains: Option<String>,
     /// Largest number of items; above 1000 counts as 1000.
     #[param(value_type = Option<u32>, minimum = 1, default = 100)]
     limit: Option<String>,
@@ -44,6 +46,7 @@ impl HostQuery {
         });
         role && self.health.is_none_or(|health| host.health == health)
             && self.mode.is_none_or(|mode| host.mode == mode)
+            && self.contains.as_ref().is_none_or(|part| host.host.to_string().contains(part))
     }
 }
 

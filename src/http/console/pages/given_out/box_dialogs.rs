@@ -4,8 +4,8 @@ use reelyard_boxes::box_lease::BoxViewHandle;
 use reelyard_console::Viewer;
 use reelyard_console::address::{ROOT, encoded};
 use reelyard_console::pages::boxes::BoxesPageQuery;
-use reelyard_console::parts::act::{CommandLines, CurlCall};
-use reelyard_console::parts::dialog::{AskDialog, AskField};
+use reelyard_console::parts::act::CommandLines;
+use reelyard_console::parts::dialog::{AskDialog, AskField, typed_reason};
 use reelyard_console::text::{Text, access, outcomes};
 use serde_json::json;
 
@@ -74,6 +74,7 @@ pub fn of_query(
     match query.ask.as_str() {
         "revoke" => revoke(views, query, viewer),
         "quarantine" => quarantine(query, viewer),
+        "unquarantine" => unquarantine(query, viewer),
         _ => None,
     }
 }
@@ -82,7 +83,8 @@ fn revoke(views: &BoxViewHandle, query: &BoxesPageQuery, viewer: &Viewer) -> Opt
     let language = viewer.language;
     let lease = views.lease(query.lease.parse().ok()?).ok()?;
     let (id, number) = (lease.id.to_string(), lease.number.to_string());
-    let words = ["box", "revoke", &id];
+    let reason = typed_reason(viewer);
+    let body = if reason.is_empty() { json!({}) } else { json!({ "reason": reason }) };
     let back = BoxesPageQuery { ask: String::new(), lease: String::new(), ..query.clone() };
     Some(AskDialog {
         question: outcomes::ASK_REVOKE_LEASE.fill(language, &[("n", &number)]),
@@ -94,40 +96,62 @@ fn revoke(views: &BoxViewHandle, query: &BoxesPageQuery, viewer: &Viewer) -> Opt
         action: format!("{ROOT}/leases/{}/revoke", encoded(&id)),
         reason_label: Some(outcomes::REASON.of(language).to_owned()),
         back: back.address(),
-        commands: CommandLines {
-            reelyard: words.map(str::to_owned).to_vec(),
-            curl: Some(CurlCall {
-                method: "POST".to_owned(),
-                path: format!("/leases/{}/revoke", encoded(&id)),
-                body: "{}".to_owned(),
-            }),
-        },
+        commands: CommandLines::new(
+            &["box", "revoke", &id],
+            ("POST", &format!("/leases/{}/revoke", encoded(&id)), &body.to_string()),
+        ),
         ..AskDialog::default()
     })
 }
 
 fn quarantine(query: &BoxesPageQuery, viewer: &Viewer) -> Option<AskDialog> {
     let language = viewer.language;
-    let number = query.number?.to_string();
-    let place = format!("{}/{number}", encoded(&query.pool));
-    let words = ["box", "quarantine", &query.pool, &number, "--reason", "…"];
+    let (number, path) = (query.number?.to_string(), box_path(query)?);
+    let reason = typed_reason(viewer);
+    let mut words = vec!["box", "quarantine", &query.pool, &number];
+    // The call needs a reason; a typed one stands behind these words.
+    if reason.is_empty() {
+        words.push("--reason=…");
+    }
+    let given = if reason.is_empty() { "…" } else { reason.as_str() };
+    let body = json!({ "reason": given }).to_string();
     Some(AskDialog {
         question: outcomes::ASK_QUARANTINE.fill(language, &[("n", &number)]),
         consequence: outcomes::ASK_QUARANTINE_TEXT.of(language).to_owned(),
+        verb: outcomes::VERB_QUARANTINE.of(language).to_owned(),
+        reason_label: Some(outcomes::REASON_NEEDED.of(language).to_owned()),
+        commands: CommandLines::new(&words, ("POST", &format!("{path}/quarantine"), &body)),
+        ..of_box(query, "quarantine")?
+    })
+}
+
+fn unquarantine(query: &BoxesPageQuery, viewer: &Viewer) -> Option<AskDialog> {
+    let language = viewer.language;
+    let (number, path) = (query.number?.to_string(), box_path(query)?);
+    let words = ["box", "unquarantine", &query.pool, &number];
+    Some(AskDialog {
+        question: outcomes::ASK_UNQUARANTINE.fill(language, &[("n", &number)]),
+        consequence: outcomes::ASK_UNQUARANTINE_TEXT.of(language).to_owned(),
+        verb: outcomes::VERB_UNQUARANTINE.of(language).to_owned(),
+        reason_label: Some(outcomes::REASON.of(language).to_owned()),
+        commands: CommandLines::new(&words, ("POST", &format!("{path}/unquarantine"), "")),
+        ..of_box(query, "unquarantine")?
+    })
+}
+
+/// The path of the box in the API.
+fn box_path(query: &BoxesPageQuery) -> Option<String> {
+    Some(format!("/pools/{}/boxes/{}", encoded(&query.pool), query.number?))
+}
+
+/// The parts that dialogs about one box share.
+fn of_box(query: &BoxesPageQuery, action: &str) -> Option<AskDialog> {
+    let number = query.number?;
+    Some(AskDialog {
         names: vec![(format!("{} {number}", query.pool), String::new())],
         things: 1,
-        verb: outcomes::VERB_QUARANTINE.of(language).to_owned(),
-        action: format!("{ROOT}/boxes/{place}/quarantine"),
-        reason_label: Some(outcomes::REASON_NEEDED.of(language).to_owned()),
+        action: format!("{ROOT}/boxes/{}/{number}/{action}", encoded(&query.pool)),
         back: BoxesPageQuery { ask: String::new(), ..query.clone() }.address(),
-        commands: CommandLines {
-            reelyard: words.map(str::to_owned).to_vec(),
-            curl: Some(CurlCall {
-                method: "POST".to_owned(),
-                path: format!("/pools/{}/boxes/{number}/quarantine", encoded(&query.pool)),
-                body: "{\"reason\":\"…\"}".to_owned(),
-            }),
-        },
         ..AskDialog::default()
     })
 }

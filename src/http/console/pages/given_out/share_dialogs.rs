@@ -108,6 +108,7 @@ fn commands(word: &str, ttl: &str, lines: &[&ShareLine]) -> CommandLines {
                 method: "PATCH".to_owned(),
                 path: format!("/shares/{first}"),
                 body: json!({ "ttl": ttl, "if": "greater" }).to_string(),
+                ..CurlCall::default()
             }),
         };
     }
@@ -117,6 +118,7 @@ fn commands(word: &str, ttl: &str, lines: &[&ShareLine]) -> CommandLines {
             method: "POST".to_owned(),
             path: "/shares/revoke".to_owned(),
             body: json!({ "ids": ids, "hard": true }).to_string(),
+            ..CurlCall::default()
         }),
         reelyard: words.into_iter().chain(ids).collect(),
     }
@@ -161,8 +163,8 @@ fn create_commands(link: &NewLink) -> CommandLines {
             body[name] = json!(value);
         }
     }
-    let (method, path) = ("POST".to_owned(), "/shares".to_owned());
-    CommandLines { reelyard: words, curl: Some(CurlCall { method, path, body: body.to_string() }) }
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    CommandLines::new(&words, ("POST", "/shares", &body.to_string()))
 }
 
 #[cfg(test)]

@@ -121,11 +121,13 @@ fn list(state: &NodeHttpState, query: &SharesPageQuery, viewer: &Viewer) -> Shar
         }
     };
     let (rows, page) = rows(state, query, &index, now);
+    let span = WantedLinks::of(query, now).due;
     SharesPageModel {
         totals,
         next_due: counts.next_due.map(|at| Moment(at.0)),
         columns: columns(&counts, query),
         peak: counts.peak.map(|(at, links)| (Moment(at.0), links)),
+        due_span: span.map(|(begin, end)| (Moment(begin.0), Moment(end.0))),
         rows,
         page,
         new: None,

@@ -26,6 +26,9 @@ pub fn of_query(
         "role" => Some(change_role(name, typed("role"), viewer)),
         "password" => Some(set_password(name, viewer)),
         "disable" => Some(disable(name, viewer)),
+        "enable" => Some(enable(name, viewer)),
+        "unlock" => Some(unlock(name, viewer)),
+        "end" => Some(end_session(name, viewer)),
         "remove" => Some(remove(name, viewer)),
         "revoke" => Some(revoke(name, viewer)),
         "rotate" => Some(rotate(name, viewer)),
@@ -179,6 +182,52 @@ fn disable(name: &str, viewer: &Viewer) -> AskDialog {
             ("PATCH", &of_user(name), "{\"disabled\":true}"),
         ),
         ..base(viewer, name, "")
+    }
+}
+
+fn enable(name: &str, viewer: &Viewer) -> AskDialog {
+    let language = viewer.language;
+    AskDialog {
+        question: outcomes::ASK_ENABLE.fill(language, &[("name", name)]),
+        consequence: outcomes::ASK_ENABLE_TEXT.of(language).to_owned(),
+        verb: access::ENABLE.of(language).to_owned(),
+        action: format!("{ROOT}/access/users/{}/enable", encoded(name)),
+        commands: CommandLines::new(
+            &["user", "enable", name],
+            ("PATCH", &of_user(name), "{\"disabled\":false}"),
+        ),
+        ..base(viewer, name, "")
+    }
+}
+
+fn unlock(name: &str, viewer: &Viewer) -> AskDialog {
+    let language = viewer.language;
+    AskDialog {
+        question: outcomes::ASK_UNLOCK.fill(language, &[("name", name)]),
+        consequence: outcomes::ASK_UNLOCK_TEXT.of(language).to_owned(),
+        verb: access::UNLOCK.of(language).to_owned(),
+        action: format!("{ROOT}/access/users/{}/unlock", encoded(name)),
+        commands: CommandLines::new(
+            &["user", "unlock", name],
+            ("PATCH", &of_user(name), "{\"unlock\":true}"),
+        ),
+        ..base(viewer, name, "")
+    }
+}
+
+/// The dialog of a session, by its id.
+fn end_session(id: &str, viewer: &Viewer) -> AskDialog {
+    let language = viewer.language;
+    AskDialog {
+        question: outcomes::ASK_END_SESSION.of(language).to_owned(),
+        consequence: outcomes::ASK_END_SESSION_TEXT.of(language).to_owned(),
+        verb: access::END_SESSION.of(language).to_owned(),
+        action: format!("{ROOT}/access/sessions/{}/end", encoded(id)),
+        commands: CommandLines::new(
+            &["user", "end-session", id],
+            ("DELETE", &format!("/sessions/{}", encoded(id)), ""),
+        ),
+        ..base(viewer, id, "")
     }
 }
 

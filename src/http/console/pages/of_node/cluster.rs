@@ -149,7 +149,7 @@ fn dialog(
     }
 }
 
-/// The dialog that replaces a member by one of the learners.
+/// The dialog that replaces a member by another one.
 fn replace_dialog(
     query: &ClusterPageQuery,
     model: &ClusterPageModel,
@@ -157,15 +157,18 @@ fn replace_dialog(
     base: AskDialog,
 ) -> AskDialog {
     let old = &query.node;
-    let learners = model.members.iter().filter(|member| member.rank == NodeRank::Learner);
-    let learners: Vec<String> = learners.map(|member| member.number.to_string()).collect();
-    let chosen = learners.iter().find(|number| **number == query.by).or(learners.first());
+    let mut others: Vec<&MemberLine> =
+        model.members.iter().filter(|member| member.number.to_string() != *old).collect();
+    // A node that has just joined comes first.
+    others.sort_by_key(|member| (member.rank != NodeRank::Learner, member.number));
+    let others: Vec<String> = others.iter().map(|member| member.number.to_string()).collect();
+    let chosen = others.iter().find(|number| **number == query.by).or(others.first());
     let by = chosen.cloned().unwrap_or_default();
     let field = AskField {
         label: text::REPLACED_BY.of(language).to_owned(),
         name: "by".to_owned(),
         value: by.clone(),
-        choices: learners.into_iter().map(|number| (number.clone(), number)).collect(),
+        choices: others.into_iter().map(|number| (number.clone(), number)).collect(),
         is_needed: true,
         ..AskField::default()
     };

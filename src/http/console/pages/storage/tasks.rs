@@ -12,6 +12,7 @@ use reelyard_console::pages::tasks::{
 use reelyard_console::parts::table::RowPage;
 use reelyard_console::{Moment, Viewer};
 use reelyard_core::clock::Millis;
+use reelyard_core::host::HostAddr;
 use reelyard_protocol::worker::{Blame, TaskId};
 use reelyard_yard::catalog::views::CatalogView;
 use reelyard_yard::task_manager::{Task, TaskManagerView, TaskState};
@@ -19,6 +20,7 @@ use reelyard_yard::task_manager::{Task, TaskManagerView, TaskState};
 use super::dialogs::task_dialogs;
 use super::failures;
 use super::why;
+use crate::http::api::yard_calls::tasks::mentions;
 use crate::http::computing::computed;
 use crate::http::console::answer;
 use crate::http::console::live_part::LivePart;
@@ -129,14 +131,10 @@ pub fn is_wanted(task: &Task, query: &TasksPageQuery) -> bool {
         Some(Blame::File) => wanted == BlameFilter::File,
         Some(Blame::Pair) | None => false,
     });
-    let (source, destination) = (task.source.to_string(), task.destination.to_string());
-    let host = query.host.is_empty() || [&source, &destination].contains(&&query.host);
+    let is_host = |host: HostAddr| host.to_string() == query.host;
+    let host = query.host.is_empty() || is_host(task.source) || is_host(task.destination);
     let sought = query.q.trim();
-    let text = sought.is_empty()
-        || memchr::memmem::find(task.name.as_bytes(), sought.as_bytes()).is_some()
-        || source.contains(sought)
-        || destination.contains(sought)
-        || task.id.to_string() == sought;
+    let text = sought.is_empty() || mentions(task, sought);
     let cause = || task.has_failed() && failures::cause_key(task) == query.cause;
     state && blamed && host && text && (query.cause.is_empty() || cause())
 }

@@ -133,6 +133,6 @@ fn commands(name: &str) -> CommandLines {
     let path = format!("/files/{}/explain", reelyard_console::address::encoded(name));
     CommandLines {
         reelyard: ["plan", "--explain", name].map(str::to_owned).to_vec(),
-        curl: Some(CurlCall { method: "GET".to_owned(), path, body: String::new() }),
+        curl: Some(CurlCall { method: "GET".to_owned(), path, ..CurlCall::default() }),
     }
 }

@@ -4,11 +4,13 @@ use reelyard_console::Viewer;
 use reelyard_console::address::ROOT;
 use reelyard_console::format::{bytes, counted};
 use reelyard_console::pages::files::FilesPageQuery;
-use reelyard_console::parts::act::CommandLines;
+use reelyard_console::parts::act::{CommandLines, CurlCall};
 use reelyard_console::parts::dialog::{AskDialog, NAMES_LISTED};
 use reelyard_console::text::{Text, common, outcomes};
-use reelyard_core::names::{FileId, FileName};
+use reelyard_core::host::HostAddr;
+use reelyard_core::names::{FileId, FileName, NameText};
 use roaring::RoaringBitmap;
+use serde_json::json;
 
 use crate::http::console::chosen::{self, ChosenRows, MOST_IN_COMMAND};
 use crate::http::node_state::NodeHttpState;
@@ -83,12 +85,7 @@ pub fn of_query(
         let files = filed(unknown as u64);
         left_out.push(outcomes::UNKNOWN_FILES.fill(language, &[("files", &files)]));
     }
-    let command = match query.ask.as_str() {
-        "copy" => Vec::new(),
-        word => vec!["files".to_owned(), word.to_owned()],
-    };
     let shown = |name: &FileName| name.to_text().name;
-    let in_command = names.iter().take(MOST_IN_COMMAND).map(shown);
     let listed = names.iter().take(NAMES_LISTED).map(|name| (shown(name), size(state, name)));
     Some(AskDialog {
         question: words.question.fill(language, &[("files", &filed(n))]),
@@ -101,7 +98,7 @@ pub fn of_query(
         values,
         reason_label: Some(outcomes::REASON.of(language).to_owned()),
         back: FilesPageQuery { ask: String::new(), ..query.clone() }.address(),
-        commands: CommandLines { reelyard: commands(command, in_command), curl: None },
+        commands: commands(state, &query.ask, &names),
         ..AskDialog::default()
     })
 }
@@ -161,10 +158,40 @@ fn placed_or_copied(state: &NodeHttpState) -> RoaringBitmap {
     files
 }
 
-/// The words of a command with these names; none without a command.
-fn commands(mut words: Vec<String>, names: impl Iterator<Item = String>) -> Vec<String> {
-    if !words.is_empty() {
-        words.extend(names);
+/// The same as lines of commands. A call of `curl` and a command that copies are for one file: the lines have the first.
+/// A copy goes to the destination with the most room.
+fn commands(state: &NodeHttpState, ask: &str, names: &[FileName]) -> CommandLines {
+    let Some(first) = names.first() else { return CommandLines::default() };
+    let shown = |name: &FileName| name.to_text().name;
+    let method = match ask {
+        "pin" => "PUT",
+        "unpin" => "DELETE",
+        _ => return copy_lines(first, roomiest(state)),
+    };
+    let named = names.iter().take(MOST_IN_COMMAND).map(shown);
+    let path = format!("/files/{}/pin", first.to_percent());
+    CommandLines {
+        reelyard: ["files", ask].map(str::to_owned).into_iter().chain(named).collect(),
+        curl: Some(CurlCall { method: method.to_owned(), path, ..CurlCall::default() }),
     }
-    words
+}
+
+fn copy_lines(name: &FileName, to: Option<HostAddr>) -> CommandLines {
+    let to = to.map_or("10.0.0.21:8888".to_owned(), |host| host.to_string());
+    let NameText { name, percent_encoded } = name.to_text();
+    let mut body = json!({ "name": name, "destination": to });
+    let mut words = vec!["files", "copy", &name, "--to", &to];
+    if percent_encoded {
+        body["percent_encoded"] = json!(true);
+        words.push("--percent-encoded");
+    }
+    CommandLines::new(&words, ("POST", "/tasks", &body.to_string()))
+}
+
+/// The destination with the most room that takes copies. None if no room is known.
+fn roomiest(state: &NodeHttpState) -> Option<HostAddr> {
+    let tasks = state.actors.task_views.load();
+    let takes = tasks.hosts.iter().filter(|host| host.role.is_destination());
+    let takes = takes.filter(|host| host.record.takes_copies() && host.room.is_some());
+    takes.max_by_key(|host| host.room).map(|host| host.host)
 }

@@ -179,7 +179,7 @@ fn commands(word: &str, mode: &str, lines: &[HostLine]) -> CommandLines {
             "adopt" | "reset" => ("POST", format!("/hosts/{host}/{word}"), String::new()),
             _ => ("PUT", format!("/hosts/{host}/mode"), format!("{{\"mode\":\"{mode}\"}}")),
         };
-        CurlCall { method: method.to_owned(), path, body }
+        CurlCall { method: method.to_owned(), path, body, ..CurlCall::default() }
     });
     CommandLines { reelyard: command.chain(hosts).collect(), curl }
 }

@@ -80,15 +80,17 @@ pub fn of_query(
 fn retry_all(state: &NodeHttpState, dialog: AskDialog, viewer: &Viewer) -> AskDialog {
     let view = state.actors.task_views.load();
     let retried = failures::retryable(state, None);
-    let tasks = retried.iter().filter_map(|id| view.task(*id));
+    let tasks: Vec<Arc<Task>> =
+        retried.iter().filter_map(|id| view.task(*id)).map(Arc::clone).collect();
     let n = retried.len() as u64;
     AskDialog {
         question: counted(viewer.language, words::ASK_RETRY, n),
         consequence: words::ASK_RETRY_TEXT.of(viewer.language).to_owned(),
-        names: tasks.take(NAMES_LISTED).map(|task| line(task, viewer)).collect(),
+        names: tasks.iter().take(NAMES_LISTED).map(|task| line(task, viewer)).collect(),
         things: n,
         verb: outcomes::VERB_RETRY.of(viewer.language).to_owned(),
         action: format!("{ROOT}/task-retries"),
+        commands: commands("retry", &tasks),
         ..dialog
     }
 }
@@ -150,7 +152,7 @@ fn commands(word: &str, tasks: &[Arc<Task>]) -> CommandLines {
             "cancel" => ("DELETE", format!("/tasks/{}", task.id)),
             _ => ("POST", format!("/tasks/{}/retry", task.id)),
         };
-        CurlCall { method: method.to_owned(), path, body: String::new() }
+        CurlCall { method: method.to_owned(), path, ..CurlCall::default() }
     });
     CommandLines { reelyard: words.chain(ids).collect(), curl }
 }
