@@ -18,7 +18,7 @@ const ATTEMPT: Duration = Duration::from_secs(3);
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// Pause of a client between its requests.
-pub const PACE: Duration = Duration::from_millis(30);
+pub const PACE: Duration = Duration::from_millis(50);
 
 /// Items of one page of a list.
 const PAGE: u32 = 1000;
@@ -142,8 +142,8 @@ impl ChaosClient {
     }
 }
 
-/// Whether the same request can have another answer: no leader, busy, a full disk, an unknown outcome, or a node that
-/// was paused before it had read the request.
+/// Whether the same request can have another answer later. There was no leader, a full disk or an unknown outcome, or
+/// the node was paused before it had read the request.
 pub fn is_passing(status: u16) -> bool {
     status >= 500 || matches!(status, 408 | 429)
 }

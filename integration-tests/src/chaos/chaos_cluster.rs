@@ -7,7 +7,6 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
 use reelyard::demo::cluster::fault_proxy::{self, CutLinks};
-use serde_json::Value;
 use tokio::runtime::Handle;
 
 use super::faults::clock_step::SteppedClocks;
@@ -97,8 +96,7 @@ impl ChaosCluster {
         for place in NodePlace::FIRST.others() {
             cluster.join(place, NodePlace::FIRST)?;
         }
-        let all_vote = |view: &Value| (voters(view) == [1, 2, 3]).then_some(());
-        cluster.nodes.wait(0, "all three vote", all_vote)?;
+        cluster.wait_for_voters(NodePlace::FIRST)?;
         let nodes: Vec<String> =
             cluster.nodes.nodes.iter().map(|node| format!("\"{}\"", node.api)).collect();
         let nodes = format!("[{}]", nodes.join(","));

@@ -20,20 +20,20 @@ const LARGEST_STEP: i64 = 120_000;
 
 /// A step of a wall clock in milliseconds, forward or backward.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ClockStep(i64);
+pub struct WallClockStep(i64);
 
-impl fmt::Display for ClockStep {
+impl fmt::Display for WallClockStep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let side = if self.0 < 0 { "behind" } else { "ahead" };
         write!(f, "{:?} {side}", Duration::from_millis(self.0.unsigned_abs()))
     }
 }
 
-impl ClockStep {
+impl WallClockStep {
     /// A small or a large step.
     pub fn draw(rng: &mut Rng) -> Self {
         let most = if rng.bool() { LARGEST_STEP } else { 3_000 };
-        ClockStep(rng.i64(-most..=most))
+        WallClockStep(rng.i64(-most..=most))
     }
 
     /// Causes the fault for `time`.
@@ -51,7 +51,7 @@ impl ClockStep {
         };
         clocks.step(place, self)?;
         sleep(time + READ_AGAIN);
-        clocks.step(place, ClockStep(0))?;
+        clocks.step(place, WallClockStep(0))?;
         Ok(FaultOutcome::Ended)
     }
 }
@@ -76,7 +76,7 @@ impl SteppedClocks {
     /// # Errors
     /// The file of the clock cannot be written.
     pub fn environment(&self, place: NodePlace) -> Result<Vec<(String, PathBuf)>> {
-        self.step(place, ClockStep(0))?;
+        self.step(place, WallClockStep(0))?;
         let variables = [
             ("LD_PRELOAD", self.library.clone()),
             ("FAKETIME_TIMESTAMP_FILE", self.file(place)),
@@ -95,7 +95,7 @@ impl SteppedClocks {
         }
     }
 
-    fn step(&self, place: NodePlace, step: ClockStep) -> Result<()> {
+    fn step(&self, place: NodePlace, step: WallClockStep) -> Result<()> {
         let seconds = Duration::from_millis(step.0.unsigned_abs()).as_secs_f64();
         let sign = if step.0 < 0 { '-' } else { '+' };
         Ok(replace(&self.file(place), format!("{sign}{seconds:.3}\n").as_bytes())?)

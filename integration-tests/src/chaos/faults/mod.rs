@@ -16,7 +16,7 @@ use fastrand::Rng;
 
 use super::chaos_cluster::{ChaosCluster, NodePlace};
 use super::record::ChaosRecord;
-use clock_step::ClockStep;
+use clock_step::WallClockStep;
 use full_disk::FullDisk;
 use links::LinkFault;
 use membership::Impairment;
@@ -34,7 +34,7 @@ pub enum ChaosFault {
     /// The links are cut or slow.
     Links(LinkFault, NodePlace, Duration),
     /// The wall clock of a node is wrong for this time.
-    Clock(ClockStep, NodePlace, Duration),
+    Clock(WallClockStep, NodePlace, Duration),
     /// The disk of one node is full for this time.
     FullDisk(FullDisk, Duration),
     /// The disk of a node is emptied under its number.
@@ -86,7 +86,7 @@ impl ChaosFault {
             0..=2 => ChaosFault::Process(ProcessFault::Killed, place, time.min(LONGEST_KILL)),
             3 | 4 => ChaosFault::Process(ProcessFault::Stopped, place, time),
             5..=9 => ChaosFault::Links(LinkFault::draw(rng), place, time),
-            10 | 11 => ChaosFault::Clock(ClockStep::draw(rng), place, time),
+            10 | 11 => ChaosFault::Clock(WallClockStep::draw(rng), place, time),
             12 => ChaosFault::FullDisk(FullDisk::draw(rng), time),
             // The token of the administrator is on the first disk.
             13 => ChaosFault::EmptiedDisk(NodePlace::FIRST.others()[rng.usize(..2)]),

@@ -20,7 +20,7 @@ const VISITORS: usize = 5;
 
 /// The outcomes of all downloads of one share.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct DownloadCounts {
+pub struct VisitorOutcomes {
     /// The link.
     pub share: String,
     /// Visitors that got the whole file.
@@ -33,7 +33,7 @@ pub struct DownloadCounts {
     pub refused_early: Option<String>,
 }
 
-impl DownloadCounts {
+impl VisitorOutcomes {
     /// A visitor was refused, because no download is left.
     fn refuse(&mut self) {
         // The refused attempt itself does not count.
@@ -48,7 +48,7 @@ impl DownloadCounts {
 
     fn violation(&self) -> Option<String> {
         if self.complete > LIMIT {
-            let DownloadCounts { share, complete, .. } = self;
+            let VisitorOutcomes { share, complete, .. } = self;
             return Some(format!("{complete} downloads of {share}, which has {LIMIT}"));
         }
         self.refused_early.clone()
@@ -57,12 +57,12 @@ impl DownloadCounts {
 
 /// The downloads of all shares.
 #[derive(Debug, Default)]
-pub struct DownloadHistory(Mutex<Vec<DownloadCounts>>);
+pub struct DownloadHistory(Mutex<Vec<VisitorOutcomes>>);
 
 impl DownloadHistory {
     /// The first violation.
     pub fn violation(&self) -> Option<String> {
-        self.lock().iter().find_map(DownloadCounts::violation)
+        self.lock().iter().find_map(VisitorOutcomes::violation)
     }
 
     /// The number of checked downloads.
@@ -71,7 +71,7 @@ impl DownloadHistory {
         format!("{complete} counted downloads")
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<DownloadCounts>> {
+    fn lock(&self) -> MutexGuard<'_, Vec<VisitorOutcomes>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -90,7 +90,7 @@ pub async fn use_downloads(
         let Some(id) = create(client, record, round, &body).await else { return };
         let at = {
             let mut all = history.lock();
-            all.push(DownloadCounts { share: id.clone(), ..DownloadCounts::default() });
+            all.push(VisitorOutcomes { share: id.clone(), ..VisitorOutcomes::default() });
             all.len() - 1
         };
         let visitors = (0..VISITORS).map(|visitor| visit(client, history, at, &id, visitor));
@@ -145,17 +145,17 @@ mod tests {
 
     #[test]
     fn more_downloads_than_the_limit_are_a_violation() {
-        let counts = |complete| DownloadCounts { complete, ..DownloadCounts::default() };
+        let counts = |complete| VisitorOutcomes { complete, ..VisitorOutcomes::default() };
         assert_eq!(counts(LIMIT).violation(), None);
         assert!(counts(LIMIT + 1).violation().is_some_and(|text| text.contains("which has 3")));
     }
 
     #[test]
     fn a_refusal_is_early_if_too_few_downloads_can_have_been_counted() {
-        let mut good = DownloadCounts { complete: 1, open: 1, running: 2, ..Default::default() };
+        let mut good = VisitorOutcomes { complete: 1, open: 1, running: 2, ..Default::default() };
         good.refuse();
         assert_eq!(good.violation(), None);
-        let mut early = DownloadCounts { complete: 1, running: 2, ..Default::default() };
+        let mut early = VisitorOutcomes { complete: 1, running: 2, ..Default::default() };
         early.refuse();
         assert!(early.violation().is_some_and(|text| text.contains("at most 2 of 3")));
     }

@@ -133,7 +133,7 @@ impl ChaosHistories {
         self.violation()
     }
 
-    /// What was checked, in numbers.
+    /// The numbers of checked answers.
     pub fn summary(&self) -> String {
         let acknowledged = format!("{} changes", self.record.acknowledged());
         [

@@ -138,8 +138,7 @@ impl QuorumContact {
         let (mut state, now) = (self.state(), self.now());
         let first = state.first_call.filter(|(known, _)| *known == term).unwrap_or((term, now));
         state.first_call = Some(first);
-        let followed = state.led.filter(|led| led.0 == term);
-        let followed = followed.and_then(|_| state.quorum_followed(self.node, now));
+        let followed = state.quorum_followed(term, self.node, now);
         let unanswered = now.saturating_sub(followed.unwrap_or(first.1).max(first.1));
         match unanswered.checked_sub(self.lease * PATIENT_LEASES) {
             Some(time) => {
@@ -185,7 +184,8 @@ impl QuorumContact {
     }
 
     fn known_at_of(&self, state: &QuorumState, now: Duration) -> Option<Duration> {
-        let followed = state.quorum_followed(self.node, now)?;
+        let Epoch(led) = state.led?;
+        let followed = state.quorum_followed(led, self.node, now)?;
         let has_lease = state.is_leading && now.saturating_sub(followed) <= self.lease;
         Some(if has_lease { now } else { followed })
     }
@@ -197,11 +197,10 @@ impl QuorumContact {
 }
 
 impl QuorumState {
-    /// The last moment at which a majority of each set followed this node, which is one of them.
-    fn quorum_followed(&self, own: u64, now: Duration) -> Option<Duration> {
-        let Epoch(led) = self.led?;
+    /// The last moment at which a majority of each set followed this node in `term`. It is one of them.
+    fn quorum_followed(&self, term: u64, own: u64, now: Duration) -> Option<Duration> {
         let followed = |voter: &u64| match self.followers.get(voter)?.followed? {
-            (term, at) if term == led => Some(at),
+            (followed, at) if followed == term => Some(at),
             _ => None,
         };
         let moments = self.voters.iter().map(|voters| {
@@ -262,20 +261,23 @@ mod tests {
     #[test]
     fn a_leader_without_answers_is_silent_and_speaks_by_turns() {
         let (clock, contact) = leader_of(&[&[1, 2, 3]]);
-        let silent_for = |seconds: u32| -> Vec<bool> {
+        let silent_for = |seconds: u32, term: u64| -> Vec<bool> {
             let looks = (0..seconds).map(|_| {
                 clock.advance(SECOND);
-                contact.keeps_silent(3)
+                contact.keeps_silent(term)
             });
             looks.collect()
         };
         assert!(!contact.keeps_silent(3));
-        let turns = silent_for(10);
+        let turns = silent_for(10, 3);
         assert_eq!(turns, [false, true, true, true, true, false, false, false, false, true]);
         contact.answered(2, MARK, (contact.now(), Some(3)));
-        assert_eq!(silent_for(2), [false, true]);
-        // It leads again in a later term.
+        assert_eq!(silent_for(2, 3), [false, true]);
+        // In a later term it does not decide yet, and is answered.
         assert!(!contact.keeps_silent(4));
+        assert_eq!(silent_for(1, 4), [false]);
+        contact.answered(2, MARK, (contact.now(), Some(4)));
+        assert_eq!(silent_for(2, 4), [false, true]);
     }
 
     #[test]

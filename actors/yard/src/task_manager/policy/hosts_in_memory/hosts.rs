@@ -44,7 +44,7 @@ pub struct HostState {
     pub landed: HashMap<FileId, Landed>,
     /// Whether `observed` may differ from the placements in the book.
     pub differs: bool,
-    /// When another leader last recorded a report of this host.
+    /// When this node last applied a report of this host that another leader recorded, by its own clock.
     pub recorded: Option<Millis>,
 }
 
@@ -55,7 +55,7 @@ pub struct Landed {
     pub file: FileId,
     /// The copy's size in bytes.
     pub size: u64,
-    /// When it was recorded.
+    /// When it was recorded, or applied here if another leader recorded it, by the own clock.
     pub at: Millis,
     /// When its task was created. None if it was found without a task.
     pub created: Option<Millis>,
@@ -260,7 +260,7 @@ impl HostTable {
         }
     }
 
-    /// Another leader recorded at `at` a report of a host.
+    /// This node applied at `at` a report of a host that another leader recorded.
     pub fn recorded(&mut self, addr: HostAddr, at: Millis) {
         if let Some(host) = self.hosts.get_mut(&addr) {
             host.recorded = host.recorded.max(Some(at));

@@ -145,7 +145,7 @@ mod tests {
 
     /// The own clock is two seconds ahead of the leader, whose copy arrived after the last list was read.
     #[test]
-    fn a_list_from_before_a_copy_of_a_leader_with_a_slower_clock_decides_nothing() {
+    fn a_list_older_than_a_copy_by_a_slower_clock() {
         let hosts = [(host(1), HostRole::Source), (host(21), HostRole::Destination)];
         let settings = hosts.map(|(addr, role)| HostSetting { addr, role });
         let mut policy = TaskPolicy { hosts: HostTable::new(&settings), ..TaskPolicy::default() };
