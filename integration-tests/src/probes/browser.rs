@@ -20,6 +20,9 @@ const ELEMENT: &str = "element-6066-11e4-a52e-4f735466cecf";
 /// The value of a browser setting that blocks scripts.
 const BLOCKED: u8 = 2;
 
+/// Attempts to click on an element that the page replaces meanwhile.
+const CLICKS: usize = 5;
+
 /// Attempts to start the driver.
 const DRIVER_STARTS: u32 = 5;
 
@@ -119,8 +122,16 @@ impl Browser {
 
     /// Clicks on an element.
     pub async fn click(&self, selector: &str) -> Result<()> {
-        let element = self.find(selector).await?.with_context(|| format!("no {selector}"))?;
-        self.ask(Method::POST, &format!("element/{element}/click"), &json!({})).await.map(drop)
+        for _ in 0..CLICKS {
+            let element = self.find(selector).await?.with_context(|| format!("no {selector}"))?;
+            let path = format!("element/{element}/click");
+            match self.ask(Method::POST, &path, &json!({})).await {
+                Ok(_) => return Ok(()),
+                Err(error) if is_replaced(&error) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        bail!("{selector} was replaced before each click")
     }
 
     /// Types into a field.
@@ -239,6 +250,12 @@ impl Browser {
         ensure!(value.get("error").is_none(), "{value}");
         Ok(value.clone())
     }
+}
+
+/// Whether the page replaced an element between the search for it and the click on it. Then nothing was clicked.
+fn is_replaced(error: &anyhow::Error) -> bool {
+    let text = error.to_string();
+    text.contains("does not belong to the document") || text.contains("stale element reference")
 }
 
 impl Drop for Browser {

@@ -49,6 +49,8 @@ struct FollowerContact {
     mark: Option<ContactMark>,
     /// The moment when the last call was sent that the node followed, and the term of that call.
     followed: Option<(u64, Duration)>,
+    /// The moment when the last such answer arrived, and the term of the call.
+    heard: Option<(u64, Duration)>,
     /// How far its wall clock is ahead of the own one, in milliseconds, and when this was measured.
     ahead: Option<(i64, Duration)>,
 }
@@ -122,6 +124,7 @@ impl QuorumContact {
         // The clock was read there about halfway between. A long way says nothing: this process may have been paused.
         let ahead_ms = mark.wall.0.saturating_sub(self.clock.reading().wall.before(way / 2).0);
         let ahead = (way <= self.clock_bound).then_some((ahead_ms, now));
+        let heard = followed.map(|term| (term, now));
         let followed = followed.map(|term| (term, sent));
         let mut state = self.state();
         let follower = state.followers.entry(from).or_default();
@@ -129,6 +132,7 @@ impl QuorumContact {
         follower.ahead = ahead.or(follower.ahead);
         // A newer term counts, and in one term the later moment.
         follower.followed = follower.followed.max(followed);
+        follower.heard = follower.heard.max(heard);
     }
 
     /// Whether a leader in `term` makes no calls now, because no quorum answers. Its calls can arrive although no answer
@@ -138,8 +142,9 @@ impl QuorumContact {
         let (mut state, now) = (self.state(), self.now());
         let first = state.first_call.filter(|(known, _)| *known == term).unwrap_or((term, now));
         state.first_call = Some(first);
-        let followed = state.quorum_followed(term, self.node, now);
-        let unanswered = now.saturating_sub(followed.unwrap_or(first.1).max(first.1));
+        // A late answer counts when it arrives: with slow disks all answers are late.
+        let heard = state.quorum_moment(term, (self.node, now), |follower| follower.heard);
+        let unanswered = now.saturating_sub(heard.unwrap_or(first.1).max(first.1));
         match unanswered.checked_sub(self.lease * PATIENT_LEASES) {
             Some(time) => {
                 let turn = (self.lease * LEASES_PER_TURN).as_nanos().max(1);
@@ -199,12 +204,22 @@ impl QuorumContact {
 impl QuorumState {
     /// The last moment at which a majority of each set followed this node in `term`. It is one of them.
     fn quorum_followed(&self, term: u64, own: u64, now: Duration) -> Option<Duration> {
-        let followed = |voter: &u64| match self.followers.get(voter)?.followed? {
-            (followed, at) if followed == term => Some(at),
+        self.quorum_moment(term, (own, now), |follower| follower.followed)
+    }
+
+    /// The last moment in `term` that a majority of each set has reached. For the own node it is `now`.
+    fn quorum_moment(
+        &self,
+        term: u64,
+        (own, now): (u64, Duration),
+        of_follower: impl Fn(&FollowerContact) -> Option<(u64, Duration)>,
+    ) -> Option<Duration> {
+        let of_voter = |voter: &u64| match of_follower(self.followers.get(voter)?)? {
+            (known, at) if known == term => Some(at),
             _ => None,
         };
         let moments = self.voters.iter().map(|voters| {
-            let moment = |voter: &u64| if *voter == own { Some(now) } else { followed(voter) };
+            let moment = |voter: &u64| if *voter == own { Some(now) } else { of_voter(voter) };
             let mut moments: Vec<Option<Duration>> = voters.iter().map(moment).collect();
             moments.sort_unstable_by(|one, other| other.cmp(one));
             moments.get(voters.len() / 2).copied().flatten()
@@ -272,6 +287,9 @@ mod tests {
         let turns = silent_for(10, 3);
         assert_eq!(turns, [false, true, true, true, true, false, false, false, false, true]);
         contact.answered(2, MARK, (contact.now(), Some(3)));
+        assert_eq!(silent_for(2, 3), [false, true]);
+        // An answer that was long on its way is an answer.
+        contact.answered(2, MARK, (contact.now().saturating_sub(5 * SECOND), Some(3)));
         assert_eq!(silent_for(2, 3), [false, true]);
         // In a later term it does not decide yet, and is answered.
         assert!(!contact.keeps_silent(4));
