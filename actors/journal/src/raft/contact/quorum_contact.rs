@@ -50,7 +50,7 @@ struct FollowerContact {
     /// The moment when the last call was sent that the node followed, and the term of that call.
     followed: Option<(u64, Duration)>,
     /// The moment when the last such answer arrived, and the term of the call.
-    heard: Option<(u64, Duration)>,
+    arrived: Option<(u64, Duration)>,
     /// How far its wall clock is ahead of the own one, in milliseconds, and when this was measured.
     ahead: Option<(i64, Duration)>,
 }
@@ -124,7 +124,7 @@ impl QuorumContact {
         // The clock was read there about halfway between. A long way says nothing: this process may have been paused.
         let ahead_ms = mark.wall.0.saturating_sub(self.clock.reading().wall.before(way / 2).0);
         let ahead = (way <= self.clock_bound).then_some((ahead_ms, now));
-        let heard = followed.map(|term| (term, now));
+        let arrived = followed.map(|term| (term, now));
         let followed = followed.map(|term| (term, sent));
         let mut state = self.state();
         let follower = state.followers.entry(from).or_default();
@@ -132,7 +132,7 @@ impl QuorumContact {
         follower.ahead = ahead.or(follower.ahead);
         // A newer term counts, and in one term the later moment.
         follower.followed = follower.followed.max(followed);
-        follower.heard = follower.heard.max(heard);
+        follower.arrived = follower.arrived.max(arrived);
     }
 
     /// Whether a leader in `term` makes no calls now, because no quorum answers. Its calls can arrive although no answer
@@ -143,8 +143,8 @@ impl QuorumContact {
         let first = state.first_call.filter(|(known, _)| *known == term).unwrap_or((term, now));
         state.first_call = Some(first);
         // A late answer counts when it arrives: with slow disks all answers are late.
-        let heard = state.quorum_moment(term, (self.node, now), |follower| follower.heard);
-        let unanswered = now.saturating_sub(heard.unwrap_or(first.1).max(first.1));
+        let arrived = state.quorum_moment(term, (self.node, now), |follower| follower.arrived);
+        let unanswered = now.saturating_sub(arrived.unwrap_or(first.1).max(first.1));
         match unanswered.checked_sub(self.lease * PATIENT_LEASES) {
             Some(time) => {
                 let turn = (self.lease * LEASES_PER_TURN).as_nanos().max(1);
