@@ -479,8 +479,12 @@
     if (isAsked) { followLater(form); return; }
     isAsked = true;
     const lines = { target: '#commands', select: '#commands', swap: 'outerMorph' };
-    await htmx.ajax('GET', form.dataset.follow + typedIn(form), lines).catch(() => null);
+    await fetchPart(form.dataset.follow + typedIn(form), lines);
     isAsked = false;
+  }
+  // Without a session the answer would lead to the login, and typed text would be lost.
+  async function fetchPart(address, part) {
+    if ((await session())?.ok) await htmx.ajax('GET', address, part).catch(() => null);
   }
   document.addEventListener('input', (event) => {
     const form = event.target.form;
@@ -490,7 +494,7 @@
     const look = event.target.dataset?.look;
     if (!look || !event.target.value) return;
     const address = look + encodeURIComponent(event.target.value);
-    htmx.ajax('GET', address, { target: '#new-found', select: '#new-found', swap: 'outerMorph' });
+    fetchPart(address, { target: '#new-found', select: '#new-found', swap: 'outerMorph' });
   });
 
   // A filter that was replaced keeps its picked rows counted; a panel that opens gets the focus.

@@ -58,7 +58,7 @@ assets! {
     /// Keys, ages, selection, copying and dialogs.
     SCRIPT = "console.js", "console.js", "text/javascript; charset=utf-8",
         "reelyard", "MIT OR Apache-2.0",
-        "d3a05210fac1acc168bfceba5b24b6dad969cab584c4274c9af0f10493c9ba78";
+        "d7ed376857f54b3176d5bc0f975ea38be8cfc4998659f09f1c0b73f261f16f2c";
     /// Shapes of states, and icons.
     SPRITE = "sprite.svg", "sprite.svg", "image/svg+xml",
         "reelyard", "MIT OR Apache-2.0",
