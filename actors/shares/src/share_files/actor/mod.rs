@@ -139,7 +139,7 @@ impl ShareFiles {
 
     /// The directories, of which only those on record are used.
     fn dirs(&self) -> SharedDirs {
-        self.dirs.expect(&self.others.shares.view().root_ids);
+        self.dirs.set_expected(&self.others.shares.view().root_ids);
         self.dirs.clone()
     }
 

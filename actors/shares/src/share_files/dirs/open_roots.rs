@@ -106,7 +106,7 @@ impl SharedDir {
     }
 
     /// The id of the root on record, from now on.
-    pub(super) fn expect(&self, id: Option<RootId>) {
+    pub(super) fn set_expected(&self, id: Option<RootId>) {
         if self.expected.load().as_deref() != id.as_ref() {
             self.expected.store(id.map(Arc::new));
         }

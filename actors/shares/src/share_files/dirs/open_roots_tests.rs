@@ -144,7 +144,7 @@ fn a_directory_without_the_recorded_id_is_not_used() {
     // Only the first look writes ids.
     assert_eq!(yard.dirs.identify(&BTreeMap::new()).found, found);
     assert_eq!(yard.dirs.identify(&found), IdentifiedRoots::default());
-    yard.dirs.expect(&found);
+    yard.dirs.set_expected(&found);
     assert_eq!(yard.dirs.presence(&films, &file), PathPresence::There);
     // A mirror without the file of the id.
     yard.replace("films");
@@ -165,7 +165,7 @@ fn a_directory_without_the_recorded_id_is_not_used() {
     yard.dirs.reopen_changed();
     assert!(yard.dirs.unreachable(&films, true).unwrap().contains(&RootId(7).to_string()));
     // No id is on record any more.
-    yard.dirs.expect(&BTreeMap::new());
+    yard.dirs.set_expected(&BTreeMap::new());
     assert_eq!(yard.dirs.presence(&films, &file), PathPresence::There);
 }
 
@@ -225,7 +225,7 @@ fn no_move_changes_the_id_of_a_root() {
 fn a_disk_that_fails_for_a_moment_is_still_the_same_root() {
     let (yard, films) = (yard(), "films".parse::<RootName>().unwrap());
     let found = yard.dirs.identify(&BTreeMap::new()).found;
-    yard.dirs.expect(&found);
+    yard.dirs.set_expected(&found);
     let file = yard.path("films").join(ROOT_ID_FILE);
     fs::remove_file(&file).unwrap();
     // The read of a directory fails.

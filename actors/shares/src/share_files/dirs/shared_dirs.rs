@@ -172,7 +172,7 @@ impl SharedDirs {
             let same = before.get(&name).filter(|dir| dir.path == path).cloned();
             let dir = same.unwrap_or_else(|| Arc::new(SharedDir::new(name.clone(), path)));
             if let Some(former) = before.get(&name) {
-                dir.expect(former.expected());
+                dir.set_expected(former.expected());
             }
             (name, dir)
         });
@@ -344,9 +344,9 @@ impl SharedDirs {
     }
 
     /// Uses only directories with these ids from now on. A root without a recorded id is used as it is.
-    pub fn expect(&self, ids: &BTreeMap<RootName, RootId>) {
+    pub fn set_expected(&self, ids: &BTreeMap<RootName, RootId>) {
         for dir in self.dirs.load().values() {
-            dir.expect(ids.get(&dir.name).copied());
+            dir.set_expected(ids.get(&dir.name).copied());
         }
     }
 
