@@ -23,7 +23,7 @@ impl fmt::Display for OtherSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             OtherSettings::Settings => "other settings in its file",
-            OtherSettings::Inputs => "an older ranking",
+            OtherSettings::Inputs => "an empty ranking",
         })
     }
 }

@@ -1,5 +1,5 @@
-//! Faults of a configuration: what is wrong with a setting, behind its file, line and key. The forms are those of
-//! `sentences`.
+//! Faults of a configuration. A text begins with the file, the line and the key of a setting. The forms are those
+//! of `sentences`.
 
 /// English and Korean.
 pub const SETTING_FAULTS: &[(&str, &str)] = &[
