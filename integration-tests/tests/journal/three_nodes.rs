@@ -259,6 +259,23 @@ fn a_leader_that_gets_no_answers_makes_room_for_another_one() {
     });
 }
 
+/// openraft waits one heartbeat for the answer to a call.
+#[test]
+fn commits_pass_when_an_answer_takes_three_heartbeats() {
+    on_a_system(async {
+        let cluster = JournalCluster::found().await;
+        let leader = cluster.leader(|_, _| true).await;
+        cluster.hub.set_way(Duration::from_millis(140));
+        for id in 0..5 {
+            cluster.commit(id, 10_000).await;
+        }
+        futures::future::join_all((5..25).map(|id| cluster.commit(id, 10_000))).await;
+        assert_eq!(cluster.leader(|_, _| true).await, leader, "no other leader was elected");
+        assert_same(&cluster.agreed().await);
+        cluster.stop().await;
+    });
+}
+
 #[test]
 fn acknowledged_commits_are_on_all_nodes_once_and_in_order() {
     on_a_system(async {
