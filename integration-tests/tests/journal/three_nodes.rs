@@ -1,6 +1,7 @@
 //! Three journals in one process over a network in memory: the leader changes under load.
 
 mod clocks;
+mod lost_power;
 mod snapshots;
 
 use std::cell::{Cell, RefCell};
@@ -20,7 +21,7 @@ use reelyard_integration_tests::probes::journal_probe::{
     AccountsView, CommitEvents, ProbeActor, ProbeEvent, ReadAccounts, request_of, small_snapshots,
     transfer,
 };
-use reelyard_integration_tests::probes::waiting::eventually_some;
+use reelyard_integration_tests::probes::waiting::{eventually, eventually_some};
 use reelyard_integration_tests::rigs::running::on_a_system;
 use reelyard_integration_tests::rigs::small_disk::SmallDisk;
 use reelyard_journal::{HandOverError, Journal, JournalOptions};
