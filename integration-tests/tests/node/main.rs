@@ -15,6 +15,7 @@ mod full_disk;
 mod guide;
 mod house;
 mod leader_change;
+mod leader_inputs;
 mod links_without_leader;
 mod plain_words;
 mod private_files;

@@ -12,6 +12,7 @@ use reelyard_protocol::worker::{Blame, ContentHash, TaskId};
 use serde::{Deserialize, Serialize};
 
 use super::backoff::BackingOff;
+use super::recorded_inputs::RecordedInputs;
 use crate::task_manager::state::task::TaskState;
 
 /// One event. Postcard numbers the variants in this order: append new ones at the end.
@@ -151,6 +152,8 @@ pub enum TaskEvent {
         /// Hosts that the configuration no longer names. Their records and placements are deleted.
         dropped: Vec<HostAddr>,
     },
+    /// The leader plans by these inputs from now on.
+    InputsRecorded(RecordedInputs),
 }
 
 /// A copy that the planner or an operator's request started.

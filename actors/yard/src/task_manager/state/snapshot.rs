@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use super::backoff::Blamed;
 use super::hosts::host_record::HostRecord;
+use super::recorded_inputs::{InputsOnRecord, RecordedInputs};
 use super::stored::{StoredBackOff, StoredCopyRecord, StoredHostRecord, StoredTask};
 use super::task_book::{Placement, TaskBook, TasksById};
 use crate::task_manager::state::copy_record::CopyRecord;
@@ -53,6 +54,8 @@ pub(super) enum TaskSnapshotRow {
     HistoryFrom(u64),
     /// One line, oldest first.
     History(Box<StoredCopyRecord>),
+    /// The inputs on record, and when they were recorded.
+    Inputs(Millis, RecordedInputs),
 }
 
 /// The piece at one index: shared shards.
@@ -69,6 +72,7 @@ pub(in crate::task_manager) struct FrozenTaskBook {
     forgotten_to: Option<TaskId>,
     cluster: Option<YardId>,
     history: BoundedLog<CopyRecord>,
+    inputs: Option<InputsOnRecord>,
 }
 
 impl FrozenTaskBook {
@@ -85,6 +89,7 @@ impl FrozenTaskBook {
             forgotten_to: book.forgotten_to,
             cluster: book.cluster,
             history: book.history.clone(),
+            inputs: book.inputs,
         }
     }
 }
@@ -115,6 +120,9 @@ impl FrozenPiece for FrozenTaskBook {
         }
         if let Some(cluster) = self.cluster {
             put(&TaskSnapshotRow::Cluster(cluster));
+        }
+        if let Some(InputsOnRecord { at, inputs }) = self.inputs {
+            put(&TaskSnapshotRow::Inputs(at, inputs));
         }
         put(&TaskSnapshotRow::HistoryFrom(self.history.first()));
         for (_, line) in self.history.oldest_first() {
@@ -175,6 +183,7 @@ pub(in crate::task_manager) fn thaw_row(
         TaskSnapshotRow::ForgottenTo(id) => book.forgotten_to = Some(id),
         TaskSnapshotRow::Cluster(cluster) => book.cluster = Some(cluster),
         TaskSnapshotRow::HistoryFrom(first) => book.history = BoundedLog::starting_at(first),
+        TaskSnapshotRow::Inputs(at, inputs) => book.inputs = Some(InputsOnRecord { at, inputs }),
         TaskSnapshotRow::History(row) => {
             let file = book.file(row.name());
             book.history.push(row.into_record(file));
