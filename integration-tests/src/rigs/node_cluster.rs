@@ -220,8 +220,11 @@ impl NodeCluster {
     /// Starts the process of a node, and does not wait for it.
     pub fn begin(&mut self, index: usize) -> Result<()> {
         let log = self.dir.path().join(format!("{index}.log"));
+        let directory = self.working_dir(index);
+        std::fs::create_dir_all(&directory)?;
         let node = &mut self.nodes[index];
-        let process = RoleProcess::start_in("node", &node.file, log, node.environment.clone())?;
+        let (environment, directory) = (node.environment.clone(), Some(directory));
+        let process = RoleProcess::start_in("node", &node.file, log, environment, directory)?;
         node.process = Some(process);
         Ok(())
     }
@@ -301,6 +304,11 @@ impl NodeCluster {
             let leader = usize::try_from(view["leader"].as_u64()?).ok()?;
             Some((leader - 1, view["epoch"].as_u64()?))
         })
+    }
+
+    /// The working directory of a node. So `/proc/self/cwd` is another directory for each node.
+    pub fn working_dir(&self, index: usize) -> PathBuf {
+        self.dir.path().join(format!("{index}.work"))
     }
 
     /// The directory of the test.

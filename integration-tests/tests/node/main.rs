@@ -17,6 +17,7 @@ mod house;
 mod leader_change;
 mod leader_inputs;
 mod links_without_leader;
+mod passed_downloads;
 mod plain_words;
 mod private_files;
 mod promised_reads;

@@ -1,5 +1,6 @@
 //! Authorization of visitors: checks the link, the password and the remaining downloads.
 
+use std::io;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -174,6 +175,12 @@ impl ShareServerState {
                 LinkRefusal::Absent
             }
         }
+    }
+
+    /// The refusal when another node has the file, and does not send it.
+    pub(crate) fn not_fetched(&self, share: &Share, error: &io::Error) -> LinkRefusal {
+        self.warnings.warn_unreadable(share.id(), error);
+        LinkRefusal::NotNow("the node with the file does not send it".to_owned())
     }
 
     /// Refuses new visitors when no download is left. This includes requests for the page, which

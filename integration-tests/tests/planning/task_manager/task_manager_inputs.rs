@@ -60,7 +60,7 @@ fn a_new_leader_with_a_smaller_ranking_plans_nothing_until_it_is_whole() {
             .await;
         let (input, rows, recorded, node) = (RecordedInput::GradeInfo, 89, 100, 1);
         assert_eq!(faults, [InputFault::Shrunk { input, rows, recorded, node }]);
-        yard.pass(Duration::from_secs(120)).await;
+        yard.pass(Duration::from_secs(60)).await;
         let view = yard.views.load();
         assert_eq!(view.open.len(), 1, "only the task of the leader before");
         let explain = ExplainFile { name: TaskManagerYard::name("b.mpg") };

@@ -234,6 +234,9 @@ mod tests {
         apply(TaskEvent::HostAdded { host: added, role, asked_by: asked_by() });
         apply(TaskEvent::HostSilent { host: added, since: Millis(3) });
         apply(TaskEvent::HostLost { host: added });
+        let inputs =
+            RecordedInputs { node: 3, grade_info: None, hitcount_history: None, masters: 5 };
+        apply(TaskEvent::InputsRecorded(inputs));
         let mode = HostMode::Draining;
         apply(TaskEvent::HostModeSet { host: host(21), mode, asked_by: asked_by() });
         let added = (0..5000).map(|i| name(&format!("{i:0>40}"))).collect();
@@ -272,6 +275,11 @@ mod tests {
         assert_eq!(ended(&thawed), ended(&book));
         assert_eq!(thawed.history().len(), 2);
         assert_eq!(thawed.cluster(), Some(YardId(77)), "a cluster keeps its first id");
+        assert_eq!(thawed.inputs(), book.inputs());
+        assert_eq!(
+            thawed.inputs().map(|known| (known.at, known.inputs.masters)),
+            Some((Millis(7), 5))
+        );
         assert_eq!(thawed.forgotten_to(), Some(TaskId(3)), "not what it never had");
     }
 

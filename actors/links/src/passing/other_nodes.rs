@@ -1,0 +1,109 @@
+//! The other nodes, as a node uses them whose directory of a root is away.
+//!
+//! The link, its password, its downloads and its deadline are checked by the node that the visitor called. The other
+//! node is only the disk.
+
+use std::future::Future;
+use std::io;
+use std::ops::Range;
+use std::pin::Pin;
+
+use actix_web::web::Bytes;
+use reelyard_shares::share_expiry::{RootName, Share, ShareId, ShareKind};
+use serde::{Deserialize, Serialize};
+use tokio::sync::mpsc;
+
+use crate::access::refusal::LinkRefusal;
+use crate::access::roots::{NotOpened, OpenedShare};
+use crate::state::ShareServerState;
+
+/// A future of a trait object.
+pub type Passing<'f, T> = Pin<Box<dyn Future<Output = T> + Send + 'f>>;
+
+/// Bytes of a file, as they arrive. A failure ends them.
+pub type PassedBytes = mpsc::Receiver<io::Result<Bytes>>;
+
+/// The state of a file, as the node that has it describes it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SharedFileFacts {
+    /// Size in bytes.
+    pub size: u64,
+    /// The entity tag, with its quotes.
+    pub etag: String,
+    /// Seconds since 1970 of the last change.
+    pub modified: u64,
+}
+
+/// Why another node has no file of a share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NotPassed {
+    /// It sees the root, and there is no such file.
+    Absent,
+    /// It does not see the root either, does not know the share, or does not answer.
+    Away,
+}
+
+/// A file at another node.
+pub trait PassedFile: Send + Sync {
+    /// Its state when it was found.
+    fn facts(&self) -> &SharedFileFacts;
+
+    /// Fetches these bytes of this state.
+    ///
+    /// # Errors
+    /// The node does not answer, or the file has changed.
+    fn fetch(&mut self, range: Range<u64>) -> Passing<'_, io::Result<PassedBytes>>;
+}
+
+/// Finds files at the other nodes.
+pub trait OtherNodes: Send + Sync {
+    /// The file of a share at a node that sees its root.
+    ///
+    /// # Errors
+    /// No node has it.
+    fn find(
+        &self,
+        id: ShareId,
+        root: RootName,
+    ) -> Passing<'_, Result<Box<dyn PassedFile>, NotPassed>>;
+}
+
+/// Where the bytes of a shared file are.
+pub(crate) enum FileSource {
+    /// On the disk of this node.
+    Here(OpenedShare),
+    /// On the disk of another node.
+    Elsewhere(Box<dyn PassedFile>),
+}
+
+impl ShareServerState {
+    /// The file of a share: opened here, or found at another node if the root is away here.
+    pub(crate) async fn file_of(&self, share: &Share) -> Result<FileSource, LinkRefusal> {
+        let why = match self.open_share(share) {
+            Ok(opened) if opened.kind == ShareKind::File => return Ok(FileSource::Here(opened)),
+            Ok(opened) => return Err(LinkRefusal::OtherKind { instead: opened.kind }),
+            Err(why) => why,
+        };
+        self.find_elsewhere(share, why).await.map(FileSource::Elsewhere)
+    }
+
+    /// The file of a share at another node, if it was not opened here because the root is away.
+    pub(crate) async fn find_elsewhere(
+        &self,
+        share: &Share,
+        why: NotOpened,
+    ) -> Result<Box<dyn PassedFile>, LinkRefusal> {
+        let is_file = share.kind() == ShareKind::File;
+        let others = self.others.as_ref().filter(|_| is_file && matches!(why, NotOpened::Away(_)));
+        let Some(others) = others else { return Err(self.not_opened(share, why)) };
+        match others.find(share.id(), share.root().clone()).await {
+            Ok(file) => {
+                self.counts.passed.one();
+                Ok(file)
+            }
+            Err(NotPassed::Absent) => Err(LinkRefusal::Absent),
+            Err(NotPassed::Away) => Err(self.not_opened(share, why)),
+        }
+    }
+}
