@@ -99,6 +99,10 @@ pub fn serve(
             .service(
                 web::resource("/shared-files/{id}").route(api::read().to(passed_files::answer)),
             )
+            .service(
+                web::resource("/shared-files/{id}/count")
+                    .route(api::read().to(passed_files::count)),
+            )
             .service(web::resource("/metrics").route(api::read().to(metrics::node)))
             .service(web::resource(["/guide", "/guide/"]).route(api::read().to(guide::contents)))
             .service(web::resource("/guide/pictures/{name}").route(api::read().to(guide::picture)))

@@ -1,14 +1,15 @@
 //! Files of shares for other nodes, which do not see their root.
 //!
-//! A call arrives on a stream of another node. Without `from` and `to` the answer has the state of the file. With them
+//! A call arrives on a stream that another node opened for itself. Without `from` and `to` the answer has the state of the file. With them
 //! the answer has these bytes of the state that `If-Match` names. A call makes no further hop.
 
 use actix_web::http::header;
 use actix_web::web::{self, Bytes};
 use actix_web::{HttpRequest, HttpResponse};
 use futures::stream;
-use reelyard_links::{FileForOther, NotPassed};
-use reelyard_shares::share_expiry::ShareId;
+use reelyard_core::event::RequestId;
+use reelyard_links::{CountedThere, FileForOther, NotPassed};
+use reelyard_shares::share_expiry::{ClientKey, ShareError, ShareId, TakeDownload};
 use serde::Deserialize;
 
 use super::forwarding::ForwardedBy;
@@ -30,7 +31,7 @@ pub async fn answer(
     id: web::Path<String>,
     asked: web::Query<BytesAsked>,
 ) -> HttpResponse {
-    if request.conn_data::<ForwardedBy>().is_none() {
+    if !is_of_node(&request) {
         return HttpResponse::NotFound().finish();
     }
     let Ok(id) = id.parse::<ShareId>() else { return HttpResponse::NotFound().finish() };
@@ -51,6 +52,42 @@ pub async fn answer(
         return HttpResponse::PreconditionFailed().finish();
     }
     HttpResponse::Ok().no_chunking(to - from).streaming(bytes(file, from, to))
+}
+
+/// A download that the leader counts for another node.
+#[derive(Clone, Debug, Deserialize)]
+pub struct CountAsked {
+    client: u64,
+    ranged: bool,
+    request: String,
+}
+
+/// `GET /shared-files/{id}/count`, for other nodes only: counts a download, once for each request id.
+pub async fn count(
+    request: HttpRequest,
+    state: web::Data<NodeHttpState>,
+    id: web::Path<String>,
+    asked: web::Query<CountAsked>,
+) -> HttpResponse {
+    let (id, request_id) = (id.parse::<ShareId>(), asked.request.parse::<u128>());
+    let (true, Ok(id), Ok(request_id)) = (is_of_node(&request), id, request_id) else {
+        return HttpResponse::NotFound().finish();
+    };
+    let CountAsked { client, ranged, .. } = asked.into_inner();
+    let (client, request) = (ClientKey(client), RequestId(request_id));
+    let asked = TakeDownload { id, client, ranged, request };
+    let counted: CountedThere = match state.actors.share_expiry.ask(asked).await {
+        Ok(Ok(_)) => Ok(()),
+        Ok(Err(ShareError::Refused(why))) => Err(Some(why)),
+        Ok(Err(ShareError::Journal(_))) | Err(_) => Err(None),
+    };
+    HttpResponse::Ok().json(counted)
+}
+
+/// Whether another node opened the stream for itself. A request that it passes on has the address of its client.
+fn is_of_node(request: &HttpRequest) -> bool {
+    let has_client = request.peer_addr().is_some_and(|client| !client.ip().is_unspecified());
+    request.conn_data::<ForwardedBy>().is_some() && !has_client
 }
 
 /// The bytes of a range, read when the other node has taken those before. A failure ends the connection.

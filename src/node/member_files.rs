@@ -17,9 +17,11 @@ use hyper::body::Incoming;
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper_util::rt::TokioIo;
 use reelyard_journal::Journal;
-use reelyard_links::{NotPassed, OtherNodes, PassedBytes, PassedFile, Passing, SharedFileFacts};
-use reelyard_replication::{CallTarget, Member};
-use reelyard_shares::share_expiry::{RootName, ShareId};
+use reelyard_links::{
+    CountedThere, NotPassed, OtherNodes, PassedBytes, PassedFile, Passing, SharedFileFacts,
+};
+use reelyard_replication::{CallTarget, CommitError, Leadership, Member};
+use reelyard_shares::share_expiry::{RootName, ShareError, ShareId, TakeDownload};
 use tokio::io::AsyncWriteExt;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::time::timeout;
@@ -35,8 +37,11 @@ const ANSWER_TIME: Duration = Duration::from_secs(1);
 /// How long no member is asked again for a root that none of them sees.
 const ASK_AGAIN: Duration = Duration::from_secs(1);
 
-/// The longest description of a file.
-const LONGEST_FACTS: usize = 4 << 10;
+/// The longest answer without bytes of a file.
+const LONGEST_ANSWER: usize = 4 << 10;
+
+/// Time limit for the leader to count a download.
+const COUNT_TIME: Duration = Duration::from_secs(3);
 
 /// Pieces that wait for the visitor.
 const AHEAD: usize = 2;
@@ -49,7 +54,7 @@ pub(super) struct MemberFiles {
     slots: Arc<Semaphore>,
 }
 
-/// Which member sees a root.
+/// The member that sees a root, if one does.
 #[derive(Clone, Copy, Debug)]
 enum RootSight {
     /// This member saw it.
@@ -116,23 +121,43 @@ impl MemberFiles {
         member: Member,
         id: ShareId,
     ) -> io::Result<(FileLookUp, SendRequest<Empty<Bytes>>)> {
+        let mut sender = self.open(member).await?;
+        let body = answer(&mut sender, &format!("/shared-files/{id}")).await?;
+        Ok((serde_json::from_slice(&body)?, sender))
+    }
+
+    /// Opens a stream to a member.
+    async fn open(&self, member: Member) -> io::Result<SendRequest<Empty<Bytes>>> {
         let target = CallTarget { node: member.number, record: member.record };
         let stream = self.cluster.transport().open_forward(&target).await;
         let mut stream = stream.map_err(io::Error::other)?;
         // The node asks for itself, and not for a client.
         stream.write_all(b"0.0.0.0:0\n").await?;
         let shaken = http1::handshake(TokioIo::new(stream)).await.map_err(io::Error::other)?;
-        let (mut sender, connection) = shaken;
+        let (sender, connection) = shaken;
         tokio::spawn(async move {
             // The answer reports the same failure.
             let _ = connection.await;
         });
-        let request = request(&format!("/shared-files/{id}"), None)?;
-        let answer = sender.send_request(request).await.map_err(io::Error::other)?;
-        let body = Limited::new(answer.into_body(), LONGEST_FACTS).collect().await;
-        let body = body.map_err(io::Error::other)?.to_bytes();
-        Ok((serde_json::from_slice(&body)?, sender))
+        Ok(sender)
     }
+
+    /// Lets the leader count a download.
+    async fn count(&self, leader: Member, asked: &TakeDownload) -> io::Result<CountedThere> {
+        let TakeDownload { id, client, ranged, request } = asked;
+        let mut sender = self.open(leader).await?;
+        let (client, request) = (client.0, request.0);
+        let call =
+            format!("/shared-files/{id}/count?client={client}&ranged={ranged}&request={request}");
+        Ok(serde_json::from_slice(&answer(&mut sender, &call).await?)?)
+    }
+}
+
+/// Sends a request, and reads its short answer.
+async fn answer(sender: &mut SendRequest<Empty<Bytes>>, target: &str) -> io::Result<Bytes> {
+    let answer = sender.send_request(request(target, None)?).await.map_err(io::Error::other)?;
+    let body = Limited::new(answer.into_body(), LONGEST_ANSWER).collect().await;
+    Ok(body.map_err(io::Error::other)?.to_bytes())
 }
 
 fn request(target: &str, etag: Option<&str>) -> io::Result<hyper::Request<Empty<Bytes>>> {
@@ -186,6 +211,28 @@ impl OtherNodes for MemberFiles {
             }
             self.remember(root, RootSight::Nowhere(Instant::now()));
             Err(NotPassed::Away)
+        })
+    }
+
+    fn take(&self, asked: TakeDownload) -> Passing<'_, Result<(), ShareError>> {
+        Box::pin(async move {
+            let Leadership::Following { leader } = *self.journal.leadership().borrow() else {
+                return Err(CommitError::NotLeader { leader: None }.into());
+            };
+            let members = self.journal.members();
+            let Some(member) = members.into_iter().find(|member| member.number == leader) else {
+                return Err(CommitError::NotLeader { leader: Some(leader) }.into());
+            };
+            let unknown = CommitError::Unknown { request: asked.request };
+            match timeout(COUNT_TIME, self.count(member, &asked)).await {
+                Ok(Ok(Ok(()))) => Ok(()),
+                Ok(Ok(Err(Some(refusal)))) => Err(refusal.into()),
+                Ok(Ok(Err(None))) | Err(_) => Err(unknown.into()),
+                Ok(Err(error)) => {
+                    tracing::debug!(leader, %error, "the leader was not asked to count a download");
+                    Err(unknown.into())
+                }
+            }
         })
     }
 }

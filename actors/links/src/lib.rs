@@ -25,7 +25,7 @@ pub use access_log::{
 pub use counters::ShareServerCounters;
 pub use passing::for_others::{FileForOther, SharedFiles};
 pub use passing::other_nodes::{
-    NotPassed, OtherNodes, PassedBytes, PassedFile, Passing, SharedFileFacts,
+    CountedThere, NotPassed, OtherNodes, PassedBytes, PassedFile, Passing, SharedFileFacts,
 };
 pub use server::{ShareServer, ShareServerCollaborators, ShareServerMeter};
 pub use serving::pages::qr_picture;

@@ -298,6 +298,18 @@ impl NodeCluster {
         wait_for(what, &[process], || self.view(index).and_then(|view| wanted(&view)))
     }
 
+    /// Makes a node lead. A refused transfer is repeated.
+    pub fn make_lead(&self, index: usize) -> Result<()> {
+        let number = index as u64 + 1;
+        self.wait(index, "the node leads", |view| {
+            if view["leader"].as_u64() == Some(number) {
+                return Some(());
+            }
+            self.call(index, &["cluster", "transfer", &number.to_string()]);
+            None
+        })
+    }
+
     /// The place of the node that leads, as the node at `index` knows it, with its epoch.
     pub fn leader(&self, index: usize) -> Result<(usize, u64)> {
         self.wait(index, "a node leads", |view| {

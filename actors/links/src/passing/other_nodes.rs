@@ -9,13 +9,9 @@ use std::ops::Range;
 use std::pin::Pin;
 
 use actix_web::web::Bytes;
-use reelyard_shares::share_expiry::{RootName, Share, ShareId, ShareKind};
+use reelyard_shares::share_expiry::{RootName, ShareError, ShareId, ShareRefusal, TakeDownload};
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
-
-use crate::access::refusal::LinkRefusal;
-use crate::access::roots::{NotOpened, OpenedShare};
-use crate::state::ShareServerState;
 
 /// A future of a trait object.
 pub type Passing<'f, T> = Pin<Box<dyn Future<Output = T> + Send + 'f>>;
@@ -67,43 +63,13 @@ pub trait OtherNodes: Send + Sync {
         id: ShareId,
         root: RootName,
     ) -> Passing<'_, Result<Box<dyn PassedFile>, NotPassed>>;
+
+    /// Lets the leader count a download.
+    ///
+    /// # Errors
+    /// It is refused, or may not be counted. Then the same request can be sent again.
+    fn take(&self, asked: TakeDownload) -> Passing<'_, Result<(), ShareError>>;
 }
 
-/// Where the bytes of a shared file are.
-pub(crate) enum FileSource {
-    /// On the disk of this node.
-    Here(OpenedShare),
-    /// On the disk of another node.
-    Elsewhere(Box<dyn PassedFile>),
-}
-
-impl ShareServerState {
-    /// The file of a share: opened here, or found at another node if the root is away here.
-    pub(crate) async fn file_of(&self, share: &Share) -> Result<FileSource, LinkRefusal> {
-        let why = match self.open_share(share) {
-            Ok(opened) if opened.kind == ShareKind::File => return Ok(FileSource::Here(opened)),
-            Ok(opened) => return Err(LinkRefusal::OtherKind { instead: opened.kind }),
-            Err(why) => why,
-        };
-        self.find_elsewhere(share, why).await.map(FileSource::Elsewhere)
-    }
-
-    /// The file of a share at another node, if it was not opened here because the root is away.
-    pub(crate) async fn find_elsewhere(
-        &self,
-        share: &Share,
-        why: NotOpened,
-    ) -> Result<Box<dyn PassedFile>, LinkRefusal> {
-        let is_file = share.kind() == ShareKind::File;
-        let others = self.others.as_ref().filter(|_| is_file && matches!(why, NotOpened::Away(_)));
-        let Some(others) = others else { return Err(self.not_opened(share, why)) };
-        match others.find(share.id(), share.root().clone()).await {
-            Ok(file) => {
-                self.counts.passed.one();
-                Ok(file)
-            }
-            Err(NotPassed::Absent) => Err(LinkRefusal::Absent),
-            Err(NotPassed::Away) => Err(self.not_opened(share, why)),
-        }
-    }
-}
+/// The answer of a leader that was asked to count a download. Without a refusal it may or may not be counted.
+pub type CountedThere = Result<(), Option<ShareRefusal>>;

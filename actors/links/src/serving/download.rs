@@ -17,7 +17,8 @@ use super::link_head::{disposition, link_head, media_type};
 use super::link_request::LinkRequest;
 use crate::access::refusal::LinkRefusal;
 use crate::access::roots::OpenedShare;
-use crate::passing::other_nodes::{FileSource, PassedBytes, SharedFileFacts};
+use crate::passing::file_source::FileSource;
+use crate::passing::other_nodes::{PassedBytes, SharedFileFacts};
 use crate::state::{DisplayName, ShareServerState};
 
 /// Answers one request for a file. Returns the watch over the bytes that were sent.

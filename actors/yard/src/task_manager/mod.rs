@@ -31,9 +31,11 @@ pub use policy::memory::{AppliedEffects, Arrival, TaskPieceContext, TaskPolicy};
 pub use policy::reports::ReportsEffect;
 pub use settings::{HostSetting, LinkRules, PlacementPolicy, PlanningMode, TaskSettings, Weights};
 pub use state::backoff::{BackingOff, Blamed};
-pub use state::event::{GivenUp, NewTask, TaskEnding, TaskEvent, TaskOutcome, TaskRefusal};
+pub use state::event::{
+    GivenUp, NewTask, RecordedFile, RecordedInputs, TaskEnding, TaskEvent, TaskOutcome, TaskRefusal,
+};
 pub use state::hosts::host_record::HostRecord;
-pub use state::recorded_inputs::{InputsOnRecord, RecordedFile, RecordedInputs};
+pub use state::recorded_inputs::InputsOnRecord;
 pub use state::task::{Task, TaskState};
 pub use state::task_book::{Placement, TaskBook, TasksById};
 pub use views::cfm_list;

@@ -42,7 +42,7 @@ async fn led_by(node: u64, dir: &Path) -> TaskManagerYard {
 }
 
 #[test]
-fn a_new_leader_with_a_smaller_ranking_plans_nothing_until_it_is_whole() {
+fn a_new_leader_with_a_smaller_ranking_waits_until_it_is_whole() {
     let dir = tempfile::tempdir().unwrap();
     on_a_system(async {
         let yard = led_by(1, dir.path()).await;
@@ -84,7 +84,7 @@ fn a_new_leader_with_a_smaller_ranking_plans_nothing_until_it_is_whole() {
 }
 
 #[test]
-fn a_leader_goes_on_with_a_list_that_shrinks_while_it_leads_or_is_restarted() {
+fn a_leader_goes_on_with_its_own_list_that_shrinks() {
     let dir = tempfile::tempdir().unwrap();
     on_a_system(async {
         let yard = led_by(1, dir.path()).await;

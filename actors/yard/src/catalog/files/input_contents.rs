@@ -1,4 +1,4 @@
-//! What is known of the content of an input file. Pure.
+//! Facts about the content of an input file. Pure.
 
 use reelyard_core::clock::Millis;
 use reelyard_protocol::worker::ContentHash;

@@ -8,8 +8,8 @@ use reelyard_core::clock::Millis;
 use serde::Serialize;
 
 use crate::catalog::files::input_contents::{InputContents, RankingFiles};
-use crate::task_manager::state::event::TaskEvent;
-use crate::task_manager::state::recorded_inputs::{InputsOnRecord, RecordedFile, RecordedInputs};
+use crate::task_manager::state::event::{RecordedFile, RecordedInputs, TaskEvent};
+use crate::task_manager::state::recorded_inputs::InputsOnRecord;
 
 /// The shortest time between two records of one leader. A source directory may change each second.
 const RECORD_EVERY: Duration = Duration::from_secs(60);
@@ -233,7 +233,7 @@ mod tests {
         guard
     }
 
-    /// What node 1 records as leader with a ranking of 100 rows of hour 10.
+    /// The record of node 1, with a ranking of 100 rows of hour 10.
     fn on_record() -> InputsOnRecord {
         let mut leader = guard(1, Some(contents(1, 100, 10)));
         leader.pass();
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn a_leader_that_passed_goes_on_with_a_smaller_list_and_records_it() {
+    fn a_leader_that_passed_records_a_smaller_list() {
         let mut leader = guard(2, Some(contents(1, 100, 10)));
         leader.pass();
         leader.set_files(RankingFiles {

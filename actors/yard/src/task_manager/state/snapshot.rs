@@ -16,8 +16,9 @@ use reelyard_replication::{FrozenPiece, UnreadableEvent};
 use serde::{Deserialize, Serialize};
 
 use super::backoff::Blamed;
+use super::event::RecordedInputs;
 use super::hosts::host_record::HostRecord;
-use super::recorded_inputs::{InputsOnRecord, RecordedInputs};
+use super::recorded_inputs::InputsOnRecord;
 use super::stored::{StoredBackOff, StoredCopyRecord, StoredHostRecord, StoredTask};
 use super::task_book::{Placement, TaskBook, TasksById};
 use crate::task_manager::state::copy_record::CopyRecord;
