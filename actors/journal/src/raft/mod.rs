@@ -2,7 +2,6 @@
 // openraft's own error types are large, and its traits use them by value.
 #![allow(clippy::result_large_err)]
 
-mod append_budget;
 mod call_messages;
 mod clock_watch;
 mod contact;
