@@ -97,7 +97,7 @@ fn a_new_leader_with_a_worse_ranking_waits_for_a_good_one() -> Result<()> {
     cluster.make_lead(0)?;
     readyz(&cluster, 0, "grade.info is of ", true)?;
     let settings = cluster.path().join("unchecked.toml");
-    std::fs::write(&settings, format!("{}[task]\ncheck_inputs = false\n", yard.node_file()))?;
+    std::fs::write(&settings, format!("{}task.check_inputs = false\n", yard.node_file()))?;
     let settings = settings.display().to_string();
     let applied = cluster.call(0, &["config", "apply", &settings]);
     ensure!(applied.code == Some(0), "{}", applied.err);

@@ -53,7 +53,8 @@ impl WorkingCluster {
             StoreWork::Truncation => {
                 self.cluster.hub.isolate(leader);
                 let before = self.journal(leader).status().last_log;
-                let lost = CommitEvents { request: request_of(1 << 40), events: transfer(1 << 40, 1) };
+                let lost =
+                    CommitEvents { request: request_of(1 << 40), events: transfer(1 << 40, 1) };
                 self.cluster.members[&leader].probe.do_send(lost);
                 eventually_some("the isolated leader writes an entry", || async {
                     (self.journal(leader).status().last_log > before).then_some(())
