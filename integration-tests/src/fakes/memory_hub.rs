@@ -23,6 +23,8 @@ struct HubState {
     isolated: BTreeSet<u64>,
     /// Nodes that get nothing from others, and whose own calls arrive.
     deaf: BTreeSet<u64>,
+    /// Calls of each node that did not arrive because its links are cut.
+    refused: BTreeMap<u64, u64>,
     /// The time of a call to its node, and of an answer back.
     way: Duration,
     /// A fault for the next part of a snapshot with data.
@@ -91,6 +93,11 @@ impl MemoryHub {
         self.state().deaf.insert(node);
     }
 
+    /// How many calls of `node` did not arrive because its links are cut.
+    pub fn refused_calls(&self, node: u64) -> u64 {
+        self.state().refused.get(&node).copied().unwrap_or_default()
+    }
+
     /// Lets each call take this time to its node, and each answer this time back.
     pub fn set_way(&self, way: Duration) {
         self.state().way = way;
@@ -147,9 +154,10 @@ impl MemoryHub {
     }
 
     fn reach(&self, from: u64, to: u64) -> Result<Journal, NodeUnreachable> {
-        let state = self.state();
+        let mut state = self.state();
         let is_cut = state.isolated.contains(&from) || state.isolated.contains(&to);
         if is_cut || state.deaf.contains(&to) {
+            *state.refused.entry(from).or_default() += 1;
             return Err(NodeUnreachable { node: to, why: "the link is cut".to_owned() });
         }
         let unknown = || NodeUnreachable { node: to, why: "no journal is attached".to_owned() };
