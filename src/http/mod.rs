@@ -21,6 +21,7 @@ pub mod node;
 pub mod node_state;
 pub mod overview;
 mod packed;
+mod passed_files;
 mod problem;
 pub mod starting;
 pub mod worker;

@@ -36,6 +36,7 @@ use super::metrics;
 use super::metrics::requests::{self, RequestCounts};
 use super::node_state::NodeHttpState;
 use super::overview;
+use super::passed_files;
 use super::problem::ProblemResponse;
 use super::{api, guide, health, login_page};
 use crate::config::HttpConfig;
@@ -95,6 +96,13 @@ pub fn serve(
             .wrap(middleware::from_fn(connections::track_activity))
             .service(web::resource("/healthz").route(api::read().to(health::healthz)))
             .service(web::resource("/readyz").route(api::read().to(health::readyz)))
+            .service(
+                web::resource("/shared-files/{id}").route(api::read().to(passed_files::answer)),
+            )
+            .service(
+                web::resource("/shared-files/{id}/count")
+                    .route(api::read().to(passed_files::count)),
+            )
             .service(web::resource("/metrics").route(api::read().to(metrics::node)))
             .service(web::resource(["/guide", "/guide/"]).route(api::read().to(guide::contents)))
             .service(web::resource("/guide/pictures/{name}").route(api::read().to(guide::picture)))

@@ -21,7 +21,7 @@ use reelyard_shares::share_expiry::Share;
 use reelyard_shares::share_files::ROOT_ID_FILE;
 use reelyard_yard::heartbeat::Health;
 use reelyard_yard::task_manager::plan::Unusable;
-use reelyard_yard::task_manager::{PlanningMode, TaskSettings};
+use reelyard_yard::task_manager::{PlanningMode, TaskManagerView, TaskSettings};
 use tokio::sync::watch;
 
 use super::access::{LoginGuard, WorkerRefusals};
@@ -164,7 +164,8 @@ impl NodeHttpState {
         });
         let of_boxes = not_so.chain(silent).chain(self.hindered_pools());
         let of_copies = self.unlisted_hosts().into_iter();
-        let of_inputs = self.actors.catalog_view.load().warnings.clone();
+        let of_inputs = self.actors.catalog_view.load().warnings.clone().into_iter();
+        let of_inputs = of_inputs.chain(input_fault_warnings(&view));
         let clock = self.actors.share_views.view().trouble.map(|trouble| trouble.to_string());
         let hosts = self.actors.hosts.present();
         let tokens = hosts.iter().filter_map(|(host, actor)| {
@@ -314,4 +315,16 @@ impl NodeHttpState {
         }
         missing
     }
+}
+
+/// Inputs by which this node does not plan, although it leads.
+fn input_fault_warnings(view: &TaskManagerView) -> Vec<String> {
+    let faults = view.input_faults.iter().filter(|_| view.epoch.is_some());
+    let texts = faults.map(|fault| {
+        format!(
+            "No copies are planned and none are removed: {fault}. Put the right files in place, or let another node \
+             lead. To plan by these files: task.check_inputs = false."
+        )
+    });
+    texts.collect()
 }

@@ -5,6 +5,7 @@ mod admin_token;
 mod cluster;
 mod identity;
 mod live_config;
+mod member_files;
 mod name_sweep;
 mod node_clocks;
 mod node_error;

@@ -130,7 +130,7 @@ impl RunningNode {
         let sweeping = tokio::spawn(name_sweep::sweep(names.clone(), Arc::clone(&actors)));
         let stopping = watch::Sender::new(false);
         let share_links =
-            ShareLinks::start(&live, roots, &journal, &actors, &clocks.shares).await?;
+            ShareLinks::start(&live, roots, (&journal, &cluster), &actors, &clocks.shares).await?;
         let share_links = Arc::new(share_links);
         let parts =
             (live.clone(), Arc::clone(&actors), Arc::clone(&share_links), Arc::clone(&cluster));

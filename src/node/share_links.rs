@@ -13,7 +13,7 @@ use reelyard_file_server::certificate::Certificate;
 use reelyard_journal::Journal;
 use reelyard_links::{
     AccessLogStatus, LinkAccessLog, LinkAccessReader, Roots, ShareServer, ShareServerCollaborators,
-    ShareServerCounters, ShareServerMeter, ShareServerSettings,
+    ShareServerCounters, ShareServerMeter, ShareServerSettings, SharedFiles,
 };
 use reelyard_replication::Leadership;
 use reelyard_shares::share_expiry::{RootName, ShareViewHandle};
@@ -21,7 +21,9 @@ use tokio::sync::Mutex;
 use tokio::task::JoinSet;
 
 use super::actors::Wiring;
+use super::cluster::ClusterLink;
 use super::live_config::LiveConfig;
+use super::member_files::MemberFiles;
 use super::node_error::NodeError;
 use super::settings;
 use crate::config::NodeConfig;
@@ -62,6 +64,7 @@ pub struct ShareLinksView {
     addr: ArcSwapOption<SocketAddr>,
     live: LiveConfig,
     meter: ArcSwapOption<ShareServerMeter>,
+    files: ArcSwapOption<SharedFiles>,
     access_log: LinkAccessLog,
 }
 
@@ -80,7 +83,7 @@ impl ShareLinks {
     pub(super) async fn start(
         live: &LiveConfig,
         roots: Roots,
-        journal: &Journal,
+        (journal, cluster): (&Journal, &Arc<ClusterLink>),
         actors: &Wiring,
         clock: &Clock,
     ) -> Result<Self, NodeError> {
@@ -93,6 +96,7 @@ impl ShareLinks {
             roots: roots.clone(),
             views: actors.share_views.clone(),
             take: actors.share_expiry.route(),
+            others: Some(Arc::new(MemberFiles::new(Arc::clone(cluster), journal.clone()))),
             clock: clock.clone(),
             not_ready: not_ready(journal, &actors.share_views),
             certificate: certificate(live),
@@ -103,6 +107,7 @@ impl ShareLinks {
             addr: ArcSwapOption::empty(),
             live: live.clone(),
             meter: ArcSwapOption::empty(),
+            files: ArcSwapOption::empty(),
             access_log,
         });
         let links = ShareLinks { collaborators, running: Mutex::default(), view };
@@ -205,6 +210,7 @@ impl ShareLinks {
     fn show(&self, server: Option<&ShareServer>) {
         self.view.addr.store(server.map(|server| Arc::new(server.addr())));
         self.view.meter.store(server.map(|server| Arc::new(server.meter())));
+        self.view.files.store(server.map(|server| Arc::new(server.shared_files())));
     }
 
     /// Stops the servers. Running answers may finish within `share.drain_timeout`, or until
@@ -254,6 +260,11 @@ impl ShareLinksView {
                 format!("{scheme}://{}", addr.unwrap_or(share.links.listen))
             }
         }
+    }
+
+    /// Opens files of shares for other nodes; none while links are not served.
+    pub fn files(&self) -> Option<SharedFiles> {
+        self.files.load().as_deref().cloned()
     }
 
     /// Counters of the links; none while links are not served.

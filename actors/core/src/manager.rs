@@ -122,6 +122,11 @@ impl ManagerIdentity {
         ManagerIdentity { node, cluster: Arc::default() }
     }
 
+    /// The number of the node in its cluster.
+    pub fn node(&self) -> u64 {
+        self.node
+    }
+
     /// The node's cluster is known.
     pub fn set_cluster(&self, cluster: YardId) {
         // A cluster never changes its id: the first known id stays.

@@ -48,6 +48,8 @@ counters! {
     bytes,
     /// Started downloads of files, resumed ones included.
     downloads,
+    /// Files that another node was found to have, because their root is away here.
+    passed,
     /// Started archives.
     archives,
     /// Downloads that were cut by a hard revoke, or at the deadline if that is configured.

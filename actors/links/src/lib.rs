@@ -8,6 +8,7 @@ mod access;
 mod access_log;
 mod counters;
 mod operator_warnings;
+mod passing;
 mod server;
 mod service;
 mod serving;
@@ -22,6 +23,10 @@ pub use access_log::{
     LinkAccessReader, LinkAccessRow, LoggedAddress,
 };
 pub use counters::ShareServerCounters;
+pub use passing::for_others::{FileForOther, SharedFiles};
+pub use passing::other_nodes::{
+    CountedThere, NotPassed, OtherNodes, PassedBytes, PassedFile, Passing, SharedFileFacts,
+};
 pub use server::{ShareServer, ShareServerCollaborators, ShareServerMeter};
 pub use serving::pages::qr_picture;
 pub use settings::{LinksConfig, PublicUrl, ShareServerSettings};

@@ -18,6 +18,8 @@ use crate::access::throttle::Throttle;
 use crate::access_log::LinkAccessLog;
 use crate::counters::{LinkCounts, ShareServerCounters};
 use crate::operator_warnings::OperatorWarnings;
+use crate::passing::for_others::SharedFiles;
+use crate::passing::other_nodes::OtherNodes;
 use crate::serving::archive::ArchiveLimiter;
 use crate::serving::page_handoff::PageHandoff;
 use crate::serving::pages;
@@ -33,6 +35,8 @@ pub struct ShareServerCollaborators {
     pub views: ShareViewHandle,
     /// Counts downloads: the ShareExpiryActor, or a forwarder to the leader.
     pub take: Route<TakeDownload>,
+    /// The other nodes of the cluster; none without a cluster.
+    pub others: Option<Arc<dyn OtherNodes>>,
     /// Clock of the node; simulated in tests.
     pub clock: Clock,
     /// Why links cannot be served now, as text; none if they can. Called for each request.
@@ -94,6 +98,7 @@ impl ShareServer {
             roots: state.roots.clone(),
             views: state.views.clone(),
             take: state.take.clone(),
+            others: state.others.clone(),
             clock: state.clock.clone(),
             not_ready: Arc::clone(&state.not_ready),
             certificate: Arc::clone(&state.certificate),
@@ -116,6 +121,7 @@ impl ShareServer {
             roots,
             views,
             take,
+            others,
             clock,
             not_ready,
             certificate,
@@ -137,6 +143,7 @@ impl ShareServer {
             roots,
             views,
             take,
+            others,
             clock,
             not_ready,
             certificate,
@@ -158,6 +165,11 @@ impl ShareServer {
     /// The counters so far.
     pub fn counters(&self) -> ShareServerCounters {
         self.state.counts.so_far()
+    }
+
+    /// The files of shares, for other nodes.
+    pub fn shared_files(&self) -> SharedFiles {
+        SharedFiles::new(&self.state)
     }
 
     /// A meter that stays readable after the server has stopped.

@@ -15,6 +15,7 @@ use crate::access::throttle::Throttle;
 use crate::access_log::LinkAccessLog;
 use crate::counters::LinkCounts;
 use crate::operator_warnings::OperatorWarnings;
+use crate::passing::other_nodes::OtherNodes;
 use crate::serving::archive::ArchiveLimiter;
 use crate::serving::page_handoff::PageHandoff;
 use crate::serving::watch::DownloadWatch;
@@ -26,6 +27,7 @@ pub(crate) struct ShareServerState {
     pub(crate) roots: Roots,
     pub(crate) views: ShareViewHandle,
     pub(crate) take: Route<TakeDownload>,
+    pub(crate) others: Option<Arc<dyn OtherNodes>>,
     pub(crate) clock: Clock,
     pub(crate) not_ready: Arc<dyn Fn() -> Option<String> + Send + Sync>,
     pub(crate) certificate: Arc<dyn Fn() -> Option<Certificate> + Send + Sync>,

@@ -84,7 +84,7 @@ impl ChaosCluster {
             runtime: runtime.clone(),
         };
         cluster.yard.master(SHARED_FILE.as_bytes(), 1000)?;
-        cluster.yard.grade(&[])?;
+        cluster.yard.grade(&[SHARED_FILE.as_bytes()])?;
         cluster.clocks = SteppedClocks::find(cluster.nodes.path());
         for place in NodePlace::ALL {
             cluster.add(place, hook)?;
@@ -155,6 +155,22 @@ impl ChaosCluster {
             ensure!(began.elapsed() < PATIENCE, "{place} does not lead: {}", moved.err);
         }
         Ok(())
+    }
+
+    /// Waits until another node than `place` leads, has read its inputs and is ready.
+    ///
+    /// # Errors
+    /// None does in time.
+    pub fn wait_for_ready_leader(&self, place: NodePlace) -> Result<()> {
+        let began = Instant::now();
+        loop {
+            if let Some(leader) = self.leader().filter(|leader| *leader != place)
+                && self.nodes.fetch(leader.0, "/readyz").is_some_and(|(status, _)| status == 200)
+            {
+                return Ok(());
+            }
+            ensure!(began.elapsed() < PATIENCE, "no other node than {place} leads and is ready");
+        }
     }
 
     /// Makes the node at `place` a member by the leader that `by` knows, and starts it.

@@ -10,6 +10,7 @@ pub mod node_cluster;
 pub mod old_yard;
 pub mod private_authority;
 pub mod running;
+pub mod running_download;
 pub mod share_links;
 pub mod small_disk;
 pub mod worker;

@@ -230,8 +230,11 @@ impl NodeCluster {
     /// Starts the process of a node, and does not wait for it.
     pub fn begin(&mut self, index: usize) -> Result<()> {
         let log = self.dir.path().join(format!("{index}.log"));
+        let directory = self.working_dir(index);
+        std::fs::create_dir_all(&directory)?;
         let node = &mut self.nodes[index];
-        let process = RoleProcess::start_in("node", &node.file, log, node.environment.clone())?;
+        let (environment, directory) = (node.environment.clone(), Some(directory));
+        let process = RoleProcess::start_in("node", &node.file, log, environment, directory)?;
         node.process = Some(process);
         Ok(())
     }
@@ -305,12 +308,29 @@ impl NodeCluster {
         wait_for(what, &[process], || self.view(index).and_then(|view| wanted(&view)))
     }
 
+    /// Makes a node lead. A refused transfer is repeated.
+    pub fn make_lead(&self, index: usize) -> Result<()> {
+        let number = index as u64 + 1;
+        self.wait(index, "the node leads", |view| {
+            if view["leader"].as_u64() == Some(number) {
+                return Some(());
+            }
+            self.call(index, &["cluster", "transfer", &number.to_string()]);
+            None
+        })
+    }
+
     /// The place of the node that leads, as the node at `index` knows it, with its epoch.
     pub fn leader(&self, index: usize) -> Result<(usize, u64)> {
         self.wait(index, "a node leads", |view| {
             let leader = usize::try_from(view["leader"].as_u64()?).ok()?;
             Some((leader - 1, view["epoch"].as_u64()?))
         })
+    }
+
+    /// The working directory of a node. So `/proc/self/cwd` is another directory for each node.
+    pub fn working_dir(&self, index: usize) -> PathBuf {
+        self.dir.path().join(format!("{index}.work"))
     }
 
     /// The directory of the test.

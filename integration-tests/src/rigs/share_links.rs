@@ -243,6 +243,7 @@ impl LinkSite {
             roots,
             views: views.clone(),
             take,
+            others: None,
             clock: clock.clone(),
             not_ready: Arc::new({
                 let hindrance = Arc::clone(&hindrance);

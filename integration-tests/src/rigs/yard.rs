@@ -26,6 +26,8 @@ pub struct RoleProcess {
     arguments: Vec<String>,
     /// Additional environment variables.
     environment: Vec<(String, PathBuf)>,
+    /// The working directory of the process; none for that of the test.
+    directory: Option<PathBuf>,
     log: PathBuf,
     child: Option<Child>,
 }
@@ -37,7 +39,8 @@ impl RoleProcess {
         for (key, value) in settings {
             arguments.extend(["--set".to_owned(), format!("{key}={value}")]);
         }
-        let mut role = RoleProcess { arguments, environment: Vec::new(), log, child: None };
+        let environment = Vec::new();
+        let mut role = RoleProcess { arguments, environment, directory: None, log, child: None };
         role.start_again()?;
         Ok(role)
     }
@@ -55,18 +58,19 @@ impl RoleProcess {
         trusted: Option<&Path>,
     ) -> Result<Self> {
         let trusted = trusted.map(|file| ("SSL_CERT_FILE".to_owned(), file.to_owned()));
-        RoleProcess::start_in(role, file, log, trusted.into_iter().collect())
+        RoleProcess::start_in(role, file, log, trusted.into_iter().collect(), None)
     }
 
-    /// Starts a role from a file, with these additional environment variables.
+    /// Starts a role from a file, with these additional environment variables, and in this directory.
     pub fn start_in(
         role: &str,
         file: &Path,
         log: PathBuf,
         environment: Vec<(String, PathBuf)>,
+        directory: Option<PathBuf>,
     ) -> Result<Self> {
         let arguments = vec![role.to_owned(), "--config".to_owned(), file.display().to_string()];
-        let mut role = RoleProcess { arguments, environment, log, child: None };
+        let mut role = RoleProcess { arguments, environment, directory, log, child: None };
         role.start_again()?;
         Ok(role)
     }
@@ -100,7 +104,11 @@ impl RoleProcess {
     /// Starts it again with the same settings.
     pub fn start_again(&mut self) -> Result<()> {
         let log = File::options().create(true).append(true).open(&self.log)?;
-        let child = Command::new(binary::path())
+        let mut command = Command::new(binary::path());
+        if let Some(directory) = &self.directory {
+            command.current_dir(directory);
+        }
+        let child = command
             .args(&self.arguments)
             .envs(self.environment.iter().cloned())
             .stdin(Stdio::null())

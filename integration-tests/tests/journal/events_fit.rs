@@ -35,8 +35,8 @@ use reelyard_shares::share_expiry::{
 };
 use reelyard_yard::remover::{self, Intent, RemovalBook, RemovalEvent};
 use reelyard_yard::task_manager::{
-    BackingOff, Blamed, GivenUp, HostSetting, HostTable, NewTask, TaskBook, TaskDecisionContext,
-    TaskEnding, TaskEvent, TaskLiveness, TaskSettings,
+    BackingOff, Blamed, GivenUp, HostSetting, HostTable, NewTask, RecordedFile, RecordedInputs,
+    TaskBook, TaskDecisionContext, TaskEnding, TaskEvent, TaskLiveness, TaskSettings,
 };
 
 use crate::sample_events::has_every_variant;
@@ -91,6 +91,8 @@ fn task_events() -> Vec<TaskEvent> {
     };
     let names = |bytes: usize| vec![name.clone(); bytes / (LONGEST_NAME + 2)];
     let (host, role) = (host(1), HostRole::Both);
+    let digest = ContentHash([255; 32]);
+    let input = RecordedFile { digest, rows: u64::MAX, modified: Millis(i64::MIN) };
     vec![
         TaskEvent::Created(created),
         TaskEvent::Began { id },
@@ -118,6 +120,12 @@ fn task_events() -> Vec<TaskEvent> {
         TaskEvent::HostRecovered { host },
         TaskEvent::HistoryForgotten { before: u64::MAX },
         TaskEvent::HostsNamed { named: vec![(host, role); 500], dropped: Vec::new() },
+        TaskEvent::InputsRecorded(RecordedInputs {
+            node: u64::MAX,
+            grade_info: Some(input),
+            hitcount_history: Some(input),
+            masters: u64::MAX,
+        }),
     ]
 }
 

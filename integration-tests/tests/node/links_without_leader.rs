@@ -1,18 +1,15 @@
 //! Public links at nodes that were paused, or that hear no leader: they serve nothing that may have ended.
 
-use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use reelyard_integration_tests::rigs::node_cluster::{NodeCluster, has_waiting_bytes};
+use reelyard_integration_tests::rigs::running_download::RunningDownload;
 use reelyard_integration_tests::rigs::yard::wait_for;
 
 /// Larger than all buffers of a connection.
 const FILM_BYTES: u64 = 128 << 20;
-
-/// Longest wait for the next bytes of an answer.
-const ANSWER_TIME: Duration = Duration::from_secs(20);
 
 /// How long after its last contact a node serves links.
 const TRUSTED: Duration = Duration::from_secs(1);
@@ -51,38 +48,6 @@ impl LinkCluster {
             let head = RunningDownload::begin(self.links[index], "HEAD", path).ok()?.head().ok()?;
             head.starts_with(beginning).then_some(head)
         })
-    }
-}
-
-/// A request for a link whose body is not read yet.
-struct RunningDownload(TcpStream);
-
-impl RunningDownload {
-    fn begin(server: SocketAddr, method: &str, path: &str) -> Result<Self> {
-        let mut stream = TcpStream::connect(server)?;
-        stream.set_read_timeout(Some(ANSWER_TIME))?;
-        write!(stream, "{method} {path} HTTP/1.1\r\nHost: links\r\nConnection: close\r\n\r\n")?;
-        Ok(RunningDownload(stream))
-    }
-
-    fn head(&self) -> Result<String> {
-        // Byte by byte, so that the body stays unread.
-        let (mut head, mut byte) = (Vec::new(), [0]);
-        while !head.ends_with(b"\r\n\r\n") {
-            (&self.0).read_exact(&mut byte)?;
-            head.extend(byte);
-        }
-        Ok(String::from_utf8(head)?)
-    }
-
-    /// Reads until the server ends the connection. Answers the bytes of the body.
-    fn rest(mut self) -> u64 {
-        let (mut bytes, mut part) = (0, vec![0; 1 << 20]);
-        // A reset is an end too.
-        while let Ok(read @ 1..) = self.0.read(&mut part) {
-            bytes += read as u64;
-        }
-        bytes
     }
 }
 

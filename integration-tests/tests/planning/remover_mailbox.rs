@@ -10,6 +10,7 @@ use actix::prelude::*;
 use reelyard_core::actor_parts::ViewHandle;
 use reelyard_core::event::{PieceId, RequestId};
 use reelyard_core::host::HostAddr;
+use reelyard_core::manager::ManagerIdentity;
 use reelyard_core::names::FileName;
 use reelyard_core::supervision::Route;
 use reelyard_integration_tests::probes::waiting::eventually_some;
@@ -23,10 +24,11 @@ use reelyard_yard::cfw_worker::{AskFailure, DeleteCopy};
 use reelyard_yard::heartbeat::{Health, HealthChanged};
 use reelyard_yard::remover::{
     Ending, PinFile, Reason, RemovalMode, RemovalRecord, RemoveNow, Remover, RemoverCollaborators,
-    RemoverSettings, RemoverView, RoomVerdict, Spared,
+    RemoverSettings, RemoverView, RemoverWaits, RoomVerdict, Spared,
 };
-use reelyard_yard::task_manager::TaskSettings;
+use reelyard_yard::task_manager::{TaskManagerView, TaskSettings};
 
+use crate::task_manager::task_manager_inputs::ranking;
 use crate::task_manager::task_manager_yard::{
     GIB, SIZE, SharedWorld, TaskManagerYard, YardPlan, destination,
 };
@@ -86,9 +88,19 @@ async fn opened(
     destinations: u8,
     (tasks, removals): (TaskSettings, RemoverSettings),
 ) -> RemoverYard {
+    opened_by(None, dir, destinations, (tasks, removals)).await
+}
+
+/// The same, led by the node with this identity.
+async fn opened_by(
+    identity: Option<ManagerIdentity>,
+    dir: &Path,
+    destinations: u8,
+    (tasks, removals): (TaskSettings, RemoverSettings),
+) -> RemoverYard {
     let views = ViewHandle::default();
-    let plot =
-        YardPlan { settings: tasks, removals: views.clone(), ..YardPlan::of(1, destinations) };
+    let of = YardPlan::of(1, destinations);
+    let plot = YardPlan { settings: tasks, removals: views.clone(), identity, ..of };
     let pieces = [PieceId::Tasks, PieceId::Removals];
     let journal = JournalOptions::alone(dir, 1);
     let journal = Journal::open(journal, Arc::new(NoPeers), &pieces).await.unwrap();
@@ -290,4 +302,36 @@ async fn removal_and_copy_for_a_hotter_file_are_one_plan() {
     assert_eq!(sought[0].verdict, RoomVerdict::TooFewHits { from: 6 });
     yard.yard.finish(&task).await;
     assert_eq!(yard.asked().len(), 1);
+}
+
+#[actix::test]
+async fn a_new_leader_with_worse_inputs_removes_nothing_until_they_are_good() {
+    let dir = tempfile::tempdir().unwrap();
+    let node = |number| Some(ManagerIdentity::of_node(number));
+    let yard = opened_by(node(1), dir.path(), 2, settings()).await;
+    yard.grade(&["a"]).await;
+    let read = ranking(&yard.yard, &["a"], 100, 10);
+    yard.yard.manager.send(RankingChanged(read)).await.unwrap();
+    yard.yard.open_task("a").await;
+    yard.yard.journal.stop().await;
+
+    let yard = opened_by(node(2), dir.path(), 2, settings()).await;
+    yard.grade(&["a"]).await;
+    let read = |rows, modified| RankingChanged(ranking(&yard.yard, &["a"], rows, modified));
+    yard.yard.manager.send(read(1, 20)).await.unwrap();
+    yard.yard.until("it is refused", |view| view.input_faults.first().copied()).await;
+    yard.holds(destination(1), &["a"]).await;
+    yard.holds(destination(2), &["a"]).await;
+    let view = yard.round().await;
+    let last = view.last.as_ref().unwrap();
+    assert_eq!((last.waits, last.decided.len()), (Some(RemoverWaits::Inputs), 0));
+    assert_eq!(yard.asked(), []);
+
+    yard.yard.manager.send(read(100, 10)).await.unwrap();
+    let is_good = |view: &TaskManagerView| view.input_faults.is_empty().then_some(());
+    yard.yard.until("it is used", is_good).await;
+    let view = yard.round().await;
+    assert_eq!(view.last.as_ref().unwrap().waits, None);
+    yard.ended(1).await;
+    assert_eq!(yard.asked().len(), 1, "one of two copies goes");
 }

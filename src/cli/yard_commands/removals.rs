@@ -113,6 +113,12 @@ fn print_state(view: &RemovalsView, out: &mut Printer<'_>) -> Result<(), Command
         Some(RemoverWaits::Masters) => {
             writeln!(out, "no removals yet: the source directories were not listed")?;
         }
+        Some(RemoverWaits::Inputs) => {
+            writeln!(
+                out,
+                "no removals: the inputs of the leader are worse than those on record, see reelyard status"
+            )?;
+        }
     }
     Ok(())
 }

@@ -84,6 +84,8 @@ fn write_links(sheet: &mut MetricsWriter<'_>, links: &ShareServerCounters) -> fm
     sheet.counter("link_connections_without_tls", help, links.no_tls)?;
     sheet.counter("link_requests", "Requests for public links", links.requests)?;
     sheet.counter("link_bytes", "Bytes of files and archives sent", links.bytes)?;
+    let help = "Files of links that another node was found to have";
+    sheet.counter("link_files_elsewhere", help, links.passed)?;
     let begun = [("file", links.downloads), ("zip", links.archives)];
     let begun = begun.map(|(of, count)| ([("of", of)], count));
     sheet.counters("link_downloads", "Downloads started, resumed ones included", begun)?;

@@ -1,5 +1,6 @@
 //! Authorization of visitors: checks the link, the password and the remaining downloads.
 
+use std::io;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -9,8 +10,7 @@ use reelyard_core::event::RequestId;
 use reelyard_file_server::http::request_head::RequestHead;
 use reelyard_replication::CommitError;
 use reelyard_shares::share_expiry::{
-    ClientKey, DownloadAdmission, DownloadLimit, Share, ShareError, ShareId, ShareKind,
-    ShareLookup, TakeDownload,
+    ClientKey, DownloadLimit, Share, ShareError, ShareId, ShareKind, ShareLookup, TakeDownload,
 };
 use tokio::time::{sleep, timeout};
 
@@ -176,6 +176,12 @@ impl ShareServerState {
         }
     }
 
+    /// The refusal when another node has the file, and does not send it.
+    pub(crate) fn not_fetched(&self, share: &Share, error: &io::Error) -> LinkRefusal {
+        self.warnings.warn_unreadable(share.id(), error);
+        LinkRefusal::NotNow("the node with the file does not send it".to_owned())
+    }
+
     /// Refuses new visitors when no download is left. This includes requests for the page, which
     /// are not counted.
     pub(crate) fn check_downloads_left(
@@ -217,14 +223,20 @@ impl ShareServerState {
         }
     }
 
-    /// Counts a download. If the outcome is unknown, it asks again with the same request id,
+    /// Counts a download, here or at the leader. If the outcome is unknown, it asks again with the same request id,
     /// because the download may have been counted.
-    async fn counted(&self, asked: TakeDownload) -> Result<DownloadAdmission, ShareError> {
+    async fn counted(&self, asked: TakeDownload) -> Result<(), ShareError> {
         loop {
             let answer = self.take.recipient().send(asked.clone()).await;
             let request = asked.request;
             let unknown = Err(CommitError::Unknown { request }.into());
-            match answer.unwrap_or(unknown) {
+            let answer = match (answer.unwrap_or(unknown).map(drop), &self.others) {
+                (Err(ShareError::Journal(CommitError::NotLeader { .. })), Some(others)) => {
+                    others.take(asked.clone()).await
+                }
+                (answer, _) => answer,
+            };
+            match answer {
                 Err(ShareError::Journal(
                     CommitError::Unknown { .. } | CommitError::Busy { .. } | CommitError::Deposed,
                 )) => sleep(ASK_AGAIN).await,
@@ -246,7 +258,7 @@ impl ShareServerState {
             let asked = TakeDownload { id, client: key, ranged, request };
             let answer = timeout(TAKE_PATIENCE, self.counted(asked)).await;
             match answer.unwrap_or(Err(CommitError::Unknown { request }.into())) {
-                Ok(_) => {}
+                Ok(()) => {}
                 // The table may now have the cause and the time of the end.
                 Err(error) => {
                     if let ShareError::Journal(why) = &error {

@@ -9,13 +9,16 @@ use reelyard_file_server::http::conditions::{
     ConditionalResponse, Validators, evaluate, http_date, resumes_another,
 };
 use reelyard_file_server::http::response_head::{BodyLength, ResponseHead};
-use reelyard_file_server::{FileBody, SendFailure, SendWatch};
-use reelyard_shares::share_expiry::{Share, ShareKind};
+use reelyard_file_server::{CHECK_EVERY, FileBody, SendFailure, SendWatch, Sending};
+use reelyard_shares::share_expiry::Share;
+use tokio::time::timeout;
 
 use super::link_head::{disposition, link_head, media_type};
 use super::link_request::LinkRequest;
 use crate::access::refusal::LinkRefusal;
 use crate::access::roots::OpenedShare;
+use crate::passing::file_source::FileSource;
+use crate::passing::other_nodes::{PassedBytes, SharedFileFacts};
 use crate::state::{DisplayName, ShareServerState};
 
 /// Answers one request for a file. Returns the watch over the bytes that were sent.
@@ -37,10 +40,20 @@ pub(crate) async fn answer(
 /// A file that is ready to be sent, or the answer instead of it.
 struct PreparedDownload {
     share: Arc<Share>,
-    opened: OpenedShare,
+    body: DownloadBody,
     size: u64,
     current: Validators,
     response: ConditionalResponse,
+}
+
+/// The bytes of a download.
+enum DownloadBody {
+    /// A file of this node.
+    File(OpenedShare),
+    /// The selected bytes, as another node sends them.
+    Passed(PassedBytes),
+    /// The answer has no bytes.
+    None,
 }
 
 async fn prepare(
@@ -51,11 +64,27 @@ async fn prepare(
     let share = state.find(link_request.id, client)?;
     state.check_access(&share, head, client).await?;
     state.check_downloads_left(&share, client)?;
-    let opened = state.open(&share, ShareKind::File)?;
-    let (current, size) = (validators(&opened.metadata), opened.metadata.size());
+    let source = state.file_of(&share).await?;
+    let (current, size) = match &source {
+        FileSource::Here(opened) => (validators(&opened.metadata), opened.metadata.size()),
+        FileSource::Elsewhere(file) => {
+            let SharedFileFacts { size, etag, modified } = file.facts().clone();
+            (Validators { etag, modified }, size)
+        }
+    };
     let response = evaluate(head, &current, size);
-    let prepared = PreparedDownload { share, opened, size, current, response };
-    if prepared.response.range(size).is_some() && !link_request.is_head() {
+    let range = response.range(size).filter(|_| !link_request.is_head());
+    let body = match (source, range.clone().filter(|range| !range.is_empty())) {
+        (_, None) => DownloadBody::None,
+        (FileSource::Here(opened), Some(_)) => DownloadBody::File(opened),
+        // Nothing is counted for a file that the other node does not send.
+        (FileSource::Elsewhere(mut file), Some(range)) => {
+            let fetched = file.fetch(range).await;
+            DownloadBody::Passed(fetched.map_err(|error| state.not_fetched(&share, &error))?)
+        }
+    };
+    let prepared = PreparedDownload { share, body, size, current, response };
+    if range.is_some() {
         // A range that covers the whole file counts like a normal download.
         let ranged =
             matches!(&prepared.response, ConditionalResponse::Part(range) if *range != (0..size));
@@ -85,17 +114,55 @@ async fn send(
         (_, None) => BodyLength::Bytes(0),
     };
     let head = head.finish(length);
-    let range = range.filter(|range| !link_request.is_head() && !range.is_empty());
-    let Some(range) = range else {
-        return link_request.request.send(&head).await.map(|()| None);
+    let range = match (&prepared.body, range) {
+        (DownloadBody::None, _) | (_, None) => {
+            return link_request.request.send(&head).await.map(|()| None);
+        }
+        (_, Some(range)) => range,
     };
     let mut sending = link_request.request.sending(Some(Box::new(state.watch(&prepared.share))));
     sending.bytes(&head, true).await?;
     let of_head = sending.sent();
-    let sent = sending.file(&prepared.opened, range).await;
+    let sent = match prepared.body {
+        DownloadBody::File(opened) => sending.file(&opened, range).await,
+        DownloadBody::Passed(bytes) => {
+            pass_through(&mut sending, bytes, range.end - range.start).await
+        }
+        DownloadBody::None => Ok(()),
+    };
     state.counts.bytes.add(sending.sent() - of_head);
     link_request.sent.add(sending.sent() - of_head);
     sent.map(|()| sending.finish())
+}
+
+/// Sends `length` bytes as they arrive from another node. The download can also be cut while that node is slow.
+async fn pass_through(
+    sending: &mut Sending<'_>,
+    mut bytes: PassedBytes,
+    length: u64,
+) -> Result<(), SendFailure> {
+    let mut left = length;
+    while left > 0 {
+        let piece = match bytes.try_recv() {
+            Ok(piece) => Some(piece),
+            Err(_) => {
+                let Ok(piece) = timeout(CHECK_EVERY, bytes.recv()).await else {
+                    sending.check()?;
+                    continue;
+                };
+                // The client was not slow: it waited for the other node.
+                sending.restart_time_limit();
+                piece
+            }
+        };
+        let ended = || io::Error::other("the node with the file ended the transfer");
+        let piece = piece.unwrap_or_else(|| Err(ended()));
+        let piece = piece.map_err(SendFailure::Unreadable)?;
+        let taken = piece.len().min(usize::try_from(left).unwrap_or(usize::MAX));
+        sending.bytes(&piece[..taken], true).await?;
+        left -= taken as u64;
+    }
+    sending.bytes(&[], false).await
 }
 
 impl FileBody for OpenedShare {
@@ -131,7 +198,7 @@ fn describe(head: &mut ResponseHead, prepared: &PreparedDownload) {
 
 /// The entity tag of a file, which a rename does not change. It is a hash, because device and inode
 /// are internal.
-fn validators(metadata: &Metadata) -> Validators {
+pub(crate) fn validators(metadata: &Metadata) -> Validators {
     let mut hasher = blake3::Hasher::new();
     for part in [metadata.dev(), metadata.ino(), metadata.size()] {
         hasher.update(&part.to_le_bytes());

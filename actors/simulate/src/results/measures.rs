@@ -193,6 +193,7 @@ impl Planning {
             PlannerWaits::Masters => "masters",
             PlannerWaits::FirstLook(_) => "first_look",
             PlannerWaits::SwitchedOff => "switched_off",
+            PlannerWaits::Inputs => "inputs",
             PlannerWaits::Source => "source",
             PlannerWaits::Destination => "destination",
             PlannerWaits::Looks(_) => "looks",

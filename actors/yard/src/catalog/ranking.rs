@@ -8,6 +8,7 @@ use roaring::RoaringBitmap;
 
 use crate::catalog::files::grade_info::Grades;
 use crate::catalog::files::hitcount_history::HitcountHistory;
+use crate::catalog::files::input_contents::RankingFiles;
 use crate::catalog::popularity::popularity_order::{FileDemand, PopularityOrder};
 
 /// grade.info and hitcount.history, joined, and the demand for the files. Immutable once built; shared
@@ -16,6 +17,7 @@ use crate::catalog::popularity::popularity_order::{FileDemand, PopularityOrder};
 pub struct Ranking {
     grades: Arc<Grades>,
     history: Arc<HitcountHistory>,
+    files: RankingFiles,
     /// The demand; none before the first request, or if it is not measured.
     demand: Option<Arc<PopularityOrder>>,
     /// The graded files by demand; none if the order of grade.info is in force.
@@ -70,7 +72,18 @@ pub struct SizedFile {
 impl Ranking {
     /// Joins the content of the two files; `history` was read against `grades`.
     pub(super) fn new(grades: Arc<Grades>, history: HitcountHistory) -> Self {
-        Ranking { grades, history: Arc::new(history), demand: None, by_demand: None }
+        let (history, files) = (Arc::new(history), RankingFiles::default());
+        Ranking { grades, history, files, demand: None, by_demand: None }
+    }
+
+    /// The same ranking, with the files that it was made of.
+    pub fn made_of(self, files: RankingFiles) -> Self {
+        Ranking { files, ..self }
+    }
+
+    /// The files that it was made of.
+    pub fn files_read(&self) -> RankingFiles {
+        self.files
     }
 
     /// The same files with this demand. With `in_force` they are in the order of the demand. Files that
@@ -78,7 +91,8 @@ impl Ranking {
     pub fn with_demand(&self, demand: &Arc<PopularityOrder>, in_force: bool) -> Self {
         let by_demand = in_force.then(|| self.ordered_by(demand));
         let (grades, history) = (Arc::clone(&self.grades), Arc::clone(&self.history));
-        Ranking { grades, history, demand: Some(Arc::clone(demand)), by_demand }
+        let (files, demand) = (self.files, Some(Arc::clone(demand)));
+        Ranking { grades, history, files, demand, by_demand }
     }
 
     fn ordered_by(&self, demand: &PopularityOrder) -> Arc<[FileId]> {

@@ -15,6 +15,9 @@ settings! {
         /// "on" or "off". With "off" the node plans no new copies. Running copies continue, and an
         /// operator can still order a copy by name.
         mode: PlanningMode = Default "on",
+        /// Whether a new leader compares its inputs with those of the last leader. If they are
+        /// missing, older, or smaller by more than a tenth, it plans and removes nothing.
+        check_inputs: bool = Default "true",
         /// Number of copies that one source serves at the same time.
         copies_per_source: NonZeroU32 = Default "1",
         /// Rule that chooses among free destinations with enough room. "room" takes the one with

@@ -26,12 +26,16 @@ pub use policy::foreign_managers::{ForeignManager, ForeignManagerSign, OwnLeader
 pub use policy::hosts_in_memory::hosts::{HostState, HostTable, Landed};
 pub use policy::hosts_in_memory::inventory::next_difference;
 pub use policy::hosts_in_memory::liveness::{TaskLiveness, TaskProgress};
+pub use policy::input_guard::{InputFault, RecordedInput};
 pub use policy::memory::{AppliedEffects, Arrival, TaskPieceContext, TaskPolicy};
 pub use policy::reports::ReportsEffect;
 pub use settings::{HostSetting, LinkRules, PlacementPolicy, PlanningMode, TaskSettings, Weights};
 pub use state::backoff::{BackingOff, Blamed};
-pub use state::event::{GivenUp, NewTask, TaskEnding, TaskEvent, TaskOutcome, TaskRefusal};
+pub use state::event::{
+    GivenUp, NewTask, RecordedFile, RecordedInputs, TaskEnding, TaskEvent, TaskOutcome, TaskRefusal,
+};
 pub use state::hosts::host_record::HostRecord;
+pub use state::recorded_inputs::InputsOnRecord;
 pub use state::task::{Task, TaskState};
 pub use state::task_book::{Placement, TaskBook, TasksById};
 pub use views::cfm_list;

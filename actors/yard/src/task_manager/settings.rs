@@ -58,6 +58,8 @@ impl Default for LinkRules {
 pub struct TaskSettings {
     /// Whether new copies are planned.
     pub mode: PlanningMode,
+    /// Whether a new leader compares its inputs with those on record before it plans.
+    pub check_inputs: bool,
     /// The number of copies that one source serves at a time; at least 1.
     pub copies_per_source: usize,
     /// How copies are spread over the destinations.
@@ -119,6 +121,7 @@ impl TaskSettings {
         let task = &config.task;
         TaskSettings {
             mode: task.mode,
+            check_inputs: task.check_inputs,
             copies_per_source: task.copies_per_source.get() as usize,
             placement: task.placement,
             links: LinkRules::of(&config.placement, &config.calls),

@@ -9,6 +9,7 @@ use fastrand::Rng;
 
 use crate::chaos::chaos_cluster::{ChaosCluster, NodePlace};
 use crate::rigs::catalog::catalog_input::{grade_info, replace};
+use crate::rigs::yard::wait_for;
 
 /// The difference of one node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,12 +47,26 @@ impl OtherSettings {
     ) -> Result<()> {
         let before = cluster.nodes.nodes[place.0].more.clone();
         let other = self.text(cluster, place, &before)?;
-        restart(cluster, place, other)?;
+        cluster.kill(place)?;
+        if self == OtherSettings::Inputs {
+            // Its inputs are on record then.
+            cluster.wait_for_ready_leader(place)?;
+        }
+        start_with(cluster, place, other)?;
         cluster.make_lead(place)?;
-        if self == OtherSettings::Settings {
-            cluster.nodes.wait(place.0, "the node warns of its file", |view| {
-                view["warnings"].to_string().contains("to other values").then_some(())
-            })?;
+        match self {
+            OtherSettings::Settings => {
+                cluster.nodes.wait(place.0, "the node warns of its file", |view| {
+                    view["warnings"].to_string().contains("to other values").then_some(())
+                })?;
+            }
+            OtherSettings::Inputs => {
+                let process = cluster.nodes.process(place.0)?;
+                wait_for("the node plans nothing by its ranking", &[process], || {
+                    let (_, text) = cluster.nodes.fetch(place.0, "/readyz")?;
+                    text.contains("grade.info has 0 rows here").then_some(())
+                })?;
+            }
         }
         sleep(time);
         restart(cluster, place, before)
@@ -74,6 +89,10 @@ impl OtherSettings {
 
 fn restart(cluster: &mut ChaosCluster, place: NodePlace, more: String) -> Result<()> {
     cluster.kill(place)?;
+    start_with(cluster, place, more)
+}
+
+fn start_with(cluster: &mut ChaosCluster, place: NodePlace, more: String) -> Result<()> {
     cluster.nodes.nodes[place.0].more = more;
     cluster.nodes.write(place.0, true)?;
     cluster.start(place)

@@ -3,7 +3,9 @@
 use reelyard_core::host::{BitsPerSecond, HostMode, HostRole};
 use reelyard_core::manager::YardId;
 use reelyard_protocol::worker::{Blame, ContentHash, TaskId};
-use reelyard_yard::task_manager::{BackingOff, Blamed, GivenUp, NewTask, TaskEnding, TaskEvent};
+use reelyard_yard::task_manager::{
+    BackingOff, Blamed, GivenUp, NewTask, RecordedFile, RecordedInputs, TaskEnding, TaskEvent,
+};
 
 use super::{after, file, host, other_host};
 
@@ -134,5 +136,14 @@ pub fn task_samples() -> Vec<(&'static str, TaskEvent)> {
         ("failed-by-destination-again", ended(11, GivenUp::Failed, blame, blamed())),
         ("created-twelfth", TaskEvent::Created(planned(12))),
         ("completed-on-probation", TaskEvent::Completed { id: TaskId(12), size: None, hash: None }),
+        (
+            "inputs-recorded",
+            TaskEvent::InputsRecorded(RecordedInputs {
+                node: 2,
+                grade_info: Some(RecordedFile { digest: hash, rows: 100_000, modified: after(0) }),
+                hitcount_history: None,
+                masters: 90_000,
+            }),
+        ),
     ]
 }

@@ -5,9 +5,11 @@ use std::path::Path;
 use anyhow::Result;
 
 /// The routes outside of the API, with the decision for each. The calls of the API declare their rights.
-const DECIDED: [(&str, &str); 62] = [
+const DECIDED: [(&str, &str); 64] = [
     ("/healthz", "open: it only says that the process answers"),
     ("/readyz", "open: monitoring has no token"),
+    ("/shared-files/{id}", "streams of other nodes of the cluster only"),
+    ("/shared-files/{id}/count", "streams of other nodes of the cluster only"),
     ("/metrics", "metrics.allow, or metrics:read"),
     ("/guide", "open: the manual"),
     ("/guide/", "open: the manual"),

@@ -144,6 +144,9 @@ fn blocked(waiting: &PlannerWaits) -> Option<String> {
         PlannerWaits::SwitchedOff => {
             "planning is off (task.mode = \"off\"); running copies continue".to_owned()
         }
+        PlannerWaits::Inputs => {
+            "the inputs of the leader are missing, older or smaller than those on record".to_owned()
+        }
         PlannerWaits::Source | PlannerWaits::Looks(_) | PlannerWaits::Nothing => return None,
     })
 }

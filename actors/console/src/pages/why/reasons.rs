@@ -100,6 +100,8 @@ reasons! {
         NoDestination = "no_destination", why::ANSWER_NO_DESTINATION;
         /// Planning is switched off.
         SwitchedOff = "switched_off", why::ANSWER_OFF;
+        /// The leader does not plan by its inputs.
+        InputsRefused = "inputs_refused", why::ANSWER_INPUTS;
     }
 }
 

@@ -211,6 +211,10 @@ pub const SENTENCES: &[(&str, &str)] = &[
     ("not removed: {why}", "삭제하지 않음: {why}"),
     ("refused by its host: {why}", "호스트가 거부함: {why}"),
     // Why nothing is planned, and why the node is not ready.
+    (
+        "the inputs of the leader are missing, older or smaller than those on record",
+        "리더의 입력 파일이 없거나, 기록된 것보다 오래되었거나 작음",
+    ),
     ("the ranking was not read yet", "순위 정보를 아직 읽지 않음"),
     ("the source directories were not listed yet", "원본 디렉터리를 아직 확인하지 않음"),
     (
@@ -302,6 +306,25 @@ pub const SENTENCES: &[(&str, &str)] = &[
         "typed: expected {n}, the number of hosts to remove",
         "입력한 수가 다릅니다. 제거할 호스트 수: {n}",
     ),
+    // Inputs of a new leader.
+    (
+        "No copies are planned and none are removed: {why}. Put the right files in place, or let another node lead. \
+         To plan by these files: {command}.",
+        "복사를 계획하지 않고 사본을 삭제하지도 않습니다: {why}. 올바른 파일을 두거나 다른 노드를 리더로 바꾸십시오. 이 파일로 계획하려면: {command}.",
+    ),
+    (
+        "{input} is missing here, and node {node} planned by {rows} rows",
+        "이 노드에 {input}이(가) 없습니다. 노드 {node}은(는) {rows}행으로 계획했습니다",
+    ),
+    (
+        "{input} is of {time} here, and node {node} planned by one of {recorded}",
+        "이 노드의 {input}은(는) {time}에 쓴 것입니다. 노드 {node}은(는) {recorded}에 쓴 것으로 계획했습니다",
+    ),
+    (
+        "{input} has {n} rows here, and node {node} planned by {recorded} rows",
+        "이 노드의 {input}은(는) {n}행입니다. 노드 {node}은(는) {recorded}행으로 계획했습니다",
+    ),
+    ("the list of masters", "원본 목록"),
     // Directories of shares.
     (
         "Share root {root} cannot be used, and none of its shares end as removed: {why}",

@@ -37,6 +37,7 @@ texts! {
     ANSWER_UNLISTED = "The source directories were not listed yet.", "원본 서버의 디렉터리 목록을 아직 읽지 않았습니다.";
     ANSWER_FIRST_LOOK = "A destination has not listed its files yet, and any file might be there.", "파일 목록을 아직 보내지 않은 저장 서버가 있어, 어느 파일이든 그곳에 있을 수 있습니다.";
     ANSWER_NO_DESTINATION = "No destination is up, listed and able to take copies.", "사본을 받을 수 있는 저장 서버가 없습니다.";
+    ANSWER_INPUTS = "The inputs of the leader are missing, older or smaller than those on record.", "리더의 입력 파일이 없거나, 기록된 것보다 오래되었거나 작습니다.";
     ANSWER_OFF = "Planning is switched off: task.mode = \"off\".", "배치 계획이 꺼져 있습니다: task.mode = \"off\".";
     R_UNGRADED = "It has no grade", "등급 없음";
     R_NO_MASTER = "No source has it", "원본 없음";

@@ -93,7 +93,14 @@ async fn page(
         let (state, share) = (state.clone().into_inner(), share.clone());
         web::block(move || look_at(&state, &share)).await
     };
-    let contents = match looked.unwrap_or(Err(LinkRefusal::Failed)) {
+    let looked = match looked {
+        Ok(Err(why)) => {
+            state.find_elsewhere(&share, why).await.map(|file| Contents::File(file.facts().size))
+        }
+        Ok(Ok(contents)) => Ok(contents),
+        Err(_) => Err(LinkRefusal::Failed),
+    };
+    let contents = match looked {
         Ok(contents) => contents,
         Err(refusal) => return refuse(&refusal, &request, &state),
     };
@@ -267,10 +274,8 @@ async fn not_allowed(allowed: &'static str) -> HttpResponse {
 }
 
 /// Reads the contents of a share for its page. Blocks on the disk.
-fn look_at(state: &ShareServerState, share: &Share) -> Result<Contents, LinkRefusal> {
-    let looked =
-        state.open_share(share).and_then(|opened| contents(&opened).map_err(NotOpened::Failed));
-    looked.map_err(|why| state.not_opened(share, why))
+fn look_at(state: &ShareServerState, share: &Share) -> Result<Contents, NotOpened> {
+    state.open_share(share).and_then(|opened| contents(&opened).map_err(NotOpened::Failed))
 }
 
 fn refuse(refusal: &LinkRefusal, request: &HttpRequest, state: &ShareServerState) -> HttpResponse {

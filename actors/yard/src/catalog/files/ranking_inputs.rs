@@ -12,6 +12,7 @@ use super::history_rows::{HistoryBlock, HistoryRowReader};
 use super::hitcount_history::{
     HistoryJoin, HistoryRead, HistoryReader, HitcountHistory, Positions,
 };
+use super::input_contents::RankingFiles;
 use super::watched_file::{FileDebounce, FileLookOptions, WatchedFile};
 use crate::catalog::ranking::Ranking;
 use crate::catalog::settings::CatalogSettings;
@@ -198,7 +199,12 @@ impl RankingInputs {
             Some(_) => self.history.clone()?,
             None => HitcountHistory::empty(grades),
         };
-        Some(Arc::new(Ranking::new(Arc::clone(grades), history)))
+        let contents = |file: &Option<WatchedFile>| file.as_ref().and_then(WatchedFile::contents);
+        let files = RankingFiles {
+            grade_info: contents(&self.grade_info),
+            hitcount_history: contents(&self.hitcount_history),
+        };
+        Some(Arc::new(Ranking::new(Arc::clone(grades), history).made_of(files)))
     }
 }
 

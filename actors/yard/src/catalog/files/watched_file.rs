@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use reelyard_core::clock::Millis;
+use reelyard_protocol::worker::ContentHash;
 
+use super::input_contents::InputContents;
 use crate::catalog::single_flight::LookProgress;
 use crate::catalog::views::{CatalogInputState, CatalogInputView};
 
@@ -138,6 +140,13 @@ impl WatchedFile {
     /// The same, to add the tally of its rows.
     pub fn view_mut(&mut self) -> &mut CatalogInputView {
         &mut self.view
+    }
+
+    /// The content in use, once it is read and its rows are counted.
+    pub fn contents(&self) -> Option<InputContents> {
+        let (read, modified) = (self.read.as_ref()?, self.view.modified?);
+        let digest = ContentHash(*read.contents.as_bytes());
+        Some(InputContents { digest, rows: self.view.tally.rows, modified })
     }
 
     /// When a file that is being written must be checked again at the latest.

@@ -33,6 +33,8 @@ pub struct Inputs {
     pub hot: RoaringBitmap,
     /// Files whose names begin with an ignored prefix.
     pub ignored: Arc<RoaringBitmap>,
+    /// Whether this node does not remove by its inputs: they are worse than those on record.
+    pub are_refused: bool,
 }
 
 /// The state that a decision reads. A decision changes nothing.

@@ -159,6 +159,11 @@ impl RemoverPolicy {
         self.room_wanted.files.iter().any(|wish| !self.room_sought.contains(&wish.file))
     }
 
+    /// Sets whether this node removes nothing by its inputs, because they are worse than those on record.
+    pub fn refuse_inputs(&mut self, are_refused: bool) {
+        self.inputs.are_refused = are_refused;
+    }
+
     /// Takes a new ranking.
     pub fn set_ranking(&mut self, ranking: Arc<Ranking>) {
         self.inputs.ranking = Some(ranking);

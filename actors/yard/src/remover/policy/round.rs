@@ -47,6 +47,8 @@ pub enum RemoverWaits {
     Ranking,
     /// The source directories were not listed yet, so it is unknown which files have a master.
     Masters,
+    /// The inputs of this new leader are missing, older or smaller than those on record.
+    Inputs,
 }
 
 /// The removals that one round proposes, before they are confirmed.
@@ -170,6 +172,8 @@ impl RemoverDecisionContext<'_> {
             proposal.waits = Some(RemoverWaits::Masters);
         } else if self.inputs.ranking.is_none() {
             proposal.waits = Some(RemoverWaits::Ranking);
+        } else if self.inputs.are_refused {
+            proposal.waits = Some(RemoverWaits::Inputs);
         } else {
             self.propose_duplicates(after, &mut proposal);
             self.propose_relief(&mut proposal);
@@ -185,6 +189,9 @@ impl RemoverDecisionContext<'_> {
         removals: Vec<Removal>,
         seen: &Confirmation,
     ) -> (Vec<RemovalEvent>, Vec<(Removal, Spared)>) {
+        if self.inputs.are_refused {
+            return (Vec::new(), Vec::new());
+        }
         let mut under_way = self.under_way();
         let vain =
             self.in_vain(&removals, |removal| self.objection(removal, seen, &under_way).is_some());

@@ -96,6 +96,7 @@ impl TaskManager {
 
     /// Fills in `identity` once the id of the cluster is known.
     pub fn with_manager_identity(mut self, identity: ManagerIdentity) -> Self {
+        self.policy.input_guard.node = Some(identity.node());
         self.manager_identity = Some(identity);
         self
     }

@@ -16,8 +16,8 @@ use crate::cfw_worker::CopyArrived;
 use crate::changes::YardChange;
 use crate::task_manager::views::changes::changes_of;
 use crate::task_manager::{
-    Arrival, Blamed, GivenUp, HostRoster, TaskBook, TaskEvent, TaskManager, TaskManagerView,
-    TaskOutcome, TaskState,
+    Arrival, Blamed, GivenUp, HostRoster, RecordedFile, TaskBook, TaskEvent, TaskManager,
+    TaskManagerView, TaskOutcome, TaskState,
 };
 
 /// How long changes are collected before a tick, so that many changes cause one round.
@@ -170,6 +170,12 @@ impl TaskManager {
                         tracing::warn!(%id, file, %source, %destination, how, blame, reason, "copy failed");
                     }
                 }
+            }
+            TaskEvent::InputsRecorded(inputs) => {
+                let rows = |file: Option<RecordedFile>| file.map(|file| file.rows);
+                let (grades, history) = (rows(inputs.grade_info), rows(inputs.hitcount_history));
+                let masters = inputs.masters;
+                tracing::info!(grades, history, masters, "the inputs of this leader are on record");
             }
             _ => {}
         }

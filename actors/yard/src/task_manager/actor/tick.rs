@@ -27,6 +27,7 @@ impl TaskManager {
         let (policy, context) = self.at(now);
         let mut events = policy.due(context);
         events.extend(self.naming());
+        events.extend(self.check_inputs(now));
         self.warn_of_foreign_managers();
         self.commit(events, ctx);
         self.plan(now, ctx);
@@ -37,6 +38,27 @@ impl TaskManager {
         let (policy, context) = self.at(now);
         let sleep = policy.sleep(context);
         self.wake_after(sleep, ctx);
+    }
+
+    /// Compares the inputs with those on record. Answers the new record, if one is due.
+    fn check_inputs(&mut self, now: Millis) -> Option<TaskEvent> {
+        let (policy, context) = self.at(now);
+        let record = policy.check_inputs(context);
+        let faults = policy.input_faults(context.book);
+        if policy.input_guard.is_news(&faults) {
+            match faults.is_empty() {
+                true => tracing::info!("the inputs can be used again: copies are planned"),
+                false => {
+                    let why: Vec<String> = faults.iter().map(ToString::to_string).collect();
+                    let why = why.join("; ");
+                    tracing::warn!(
+                        why,
+                        "no copies are planned and none are removed, because of the inputs"
+                    );
+                }
+            }
+        }
+        record
     }
 
     /// Gives the cluster its id, once.

@@ -7,6 +7,7 @@ pub(in crate::task_manager) mod decision_context;
 pub(in crate::task_manager) mod due;
 pub(in crate::task_manager) mod foreign_managers;
 pub(in crate::task_manager) mod hosts_in_memory;
+pub(in crate::task_manager) mod input_guard;
 pub(crate) mod last_round;
 pub(in crate::task_manager) mod memory;
 pub(in crate::task_manager) mod reports;

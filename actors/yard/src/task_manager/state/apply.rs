@@ -15,6 +15,7 @@ use super::backoff::{BackingOff, Blamed};
 use super::event::{
     GivenUp, NewTask, TaskApplyResult, TaskEnding, TaskEvent, TaskOutcome, TaskRefusal,
 };
+use super::recorded_inputs::InputsOnRecord;
 use super::snapshot::{FrozenTaskBook, thaw_row};
 use super::task_book::TaskBook;
 use crate::task_manager::state::task::{Task, TaskState};
@@ -61,6 +62,10 @@ impl Piece for TaskBook {
                 Ok(Applied)
             }
             TaskEvent::HostsNamed { named, dropped } => self.name_hosts(named, dropped),
+            TaskEvent::InputsRecorded(inputs) => {
+                self.inputs = Some(InputsOnRecord { at, inputs: *inputs });
+                Ok(Applied)
+            }
         }
     }
 

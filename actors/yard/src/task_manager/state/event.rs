@@ -151,6 +151,8 @@ pub enum TaskEvent {
         /// Hosts that the configuration no longer names. Their records and placements are deleted.
         dropped: Vec<HostAddr>,
     },
+    /// The leader plans by these inputs from now on.
+    InputsRecorded(RecordedInputs),
 }
 
 /// A copy that the planner or an operator's request started.
@@ -178,6 +180,30 @@ pub struct NewTask {
     pub source_cap: u32,
     /// The operator or program that asked; none for the planner's own tasks.
     pub asked_by: Option<String>,
+}
+
+/// An input file of the leader.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RecordedFile {
+    /// The hash of its bytes.
+    pub digest: ContentHash,
+    /// Its rows: lines that are not empty, without the header.
+    pub rows: u64,
+    /// When the file had been written.
+    pub modified: Millis,
+}
+
+/// The inputs by which a leader planned and removed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RecordedInputs {
+    /// The number of the node that led.
+    pub node: u64,
+    /// grade.info; none if the node had none.
+    pub grade_info: Option<RecordedFile>,
+    /// hitcount.history; none if the node had none.
+    pub hitcount_history: Option<RecordedFile>,
+    /// Different names in its source directories.
+    pub masters: u64,
 }
 
 /// The ways to end without success.

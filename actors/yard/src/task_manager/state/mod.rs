@@ -7,6 +7,7 @@ pub(crate) mod copy_record;
 pub(in crate::task_manager) mod ended_index;
 pub(in crate::task_manager) mod event;
 pub(in crate::task_manager) mod hosts;
+pub(in crate::task_manager) mod recorded_inputs;
 pub(in crate::task_manager) mod snapshot;
 pub(in crate::task_manager) mod stored;
 #[cfg(test)]

@@ -16,7 +16,9 @@ use reelyard_replication::{FrozenPiece, UnreadableEvent};
 use serde::{Deserialize, Serialize};
 
 use super::backoff::Blamed;
+use super::event::RecordedInputs;
 use super::hosts::host_record::HostRecord;
+use super::recorded_inputs::InputsOnRecord;
 use super::stored::{StoredBackOff, StoredCopyRecord, StoredHostRecord, StoredTask};
 use super::task_book::{Placement, TaskBook, TasksById};
 use crate::task_manager::state::copy_record::CopyRecord;
@@ -53,6 +55,8 @@ pub(super) enum TaskSnapshotRow {
     HistoryFrom(u64),
     /// One line, oldest first.
     History(Box<StoredCopyRecord>),
+    /// The inputs on record, and when they were recorded.
+    Inputs(Millis, RecordedInputs),
 }
 
 /// The piece at one index: shared shards.
@@ -69,6 +73,7 @@ pub(in crate::task_manager) struct FrozenTaskBook {
     forgotten_to: Option<TaskId>,
     cluster: Option<YardId>,
     history: BoundedLog<CopyRecord>,
+    inputs: Option<InputsOnRecord>,
 }
 
 impl FrozenTaskBook {
@@ -85,6 +90,7 @@ impl FrozenTaskBook {
             forgotten_to: book.forgotten_to,
             cluster: book.cluster,
             history: book.history.clone(),
+            inputs: book.inputs,
         }
     }
 }
@@ -115,6 +121,9 @@ impl FrozenPiece for FrozenTaskBook {
         }
         if let Some(cluster) = self.cluster {
             put(&TaskSnapshotRow::Cluster(cluster));
+        }
+        if let Some(InputsOnRecord { at, inputs }) = self.inputs {
+            put(&TaskSnapshotRow::Inputs(at, inputs));
         }
         put(&TaskSnapshotRow::HistoryFrom(self.history.first()));
         for (_, line) in self.history.oldest_first() {
@@ -175,6 +184,7 @@ pub(in crate::task_manager) fn thaw_row(
         TaskSnapshotRow::ForgottenTo(id) => book.forgotten_to = Some(id),
         TaskSnapshotRow::Cluster(cluster) => book.cluster = Some(cluster),
         TaskSnapshotRow::HistoryFrom(first) => book.history = BoundedLog::starting_at(first),
+        TaskSnapshotRow::Inputs(at, inputs) => book.inputs = Some(InputsOnRecord { at, inputs }),
         TaskSnapshotRow::History(row) => {
             let file = book.file(row.name());
             book.history.push(row.into_record(file));
@@ -225,6 +235,9 @@ mod tests {
         apply(TaskEvent::HostAdded { host: added, role, asked_by: asked_by() });
         apply(TaskEvent::HostSilent { host: added, since: Millis(3) });
         apply(TaskEvent::HostLost { host: added });
+        let inputs =
+            RecordedInputs { node: 3, grade_info: None, hitcount_history: None, masters: 5 };
+        apply(TaskEvent::InputsRecorded(inputs));
         let mode = HostMode::Draining;
         apply(TaskEvent::HostModeSet { host: host(21), mode, asked_by: asked_by() });
         let added = (0..5000).map(|i| name(&format!("{i:0>40}"))).collect();
@@ -263,6 +276,11 @@ mod tests {
         assert_eq!(ended(&thawed), ended(&book));
         assert_eq!(thawed.history().len(), 2);
         assert_eq!(thawed.cluster(), Some(YardId(77)), "a cluster keeps its first id");
+        assert_eq!(thawed.inputs(), book.inputs());
+        assert_eq!(
+            thawed.inputs().map(|known| (known.at, known.inputs.masters)),
+            Some((Millis(7), 5))
+        );
         assert_eq!(thawed.forgotten_to(), Some(TaskId(3)), "not what it never had");
     }
 

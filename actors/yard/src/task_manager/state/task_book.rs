@@ -18,6 +18,7 @@ use roaring::RoaringBitmap;
 use super::backoff::Blamed;
 use super::ended_index::EndedIndex;
 use super::hosts::host_record::HostRecord;
+use super::recorded_inputs::InputsOnRecord;
 use crate::task_manager::state::copy_record::CopyRecord;
 use crate::task_manager::state::task::Task;
 
@@ -56,6 +57,7 @@ pub struct TaskBook {
     pub(in crate::task_manager) forgotten_to: Option<TaskId>,
     pub(in crate::task_manager) cluster: Option<YardId>,
     pub(in crate::task_manager) history: BoundedLog<CopyRecord>,
+    pub(in crate::task_manager) inputs: Option<InputsOnRecord>,
 }
 
 impl TaskBook {
@@ -151,6 +153,11 @@ impl TaskBook {
     /// The id of this cluster; none before it first led.
     pub fn cluster(&self) -> Option<YardId> {
         self.cluster
+    }
+
+    /// The inputs by which a leader planned last; none before the first leader with inputs.
+    pub fn inputs(&self) -> Option<&InputsOnRecord> {
+        self.inputs.as_ref()
     }
 
     /// The number of a file's name.

@@ -40,6 +40,7 @@ impl TaskPolicy {
             hosts: self.planned_hosts(book, in_force),
             placements: placements.collect(),
             plan: self.plan_view(book),
+            input_faults: self.input_faults(book),
             manager: None,
             foreign_managers: self.foreign_managers.at(now).cloned().collect(),
             counters: self.counters,

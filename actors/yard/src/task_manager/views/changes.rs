@@ -91,7 +91,8 @@ fn changes_of_event(at: Millis, event: &TaskEvent, book: &TaskBook) -> Vec<YardC
         | TaskEvent::Claimed { .. }
         | TaskEvent::ClusterNamed { .. }
         | TaskEvent::Forgot { .. }
-        | TaskEvent::HistoryForgotten { .. } => Vec::new(),
+        | TaskEvent::HistoryForgotten { .. }
+        | TaskEvent::InputsRecorded(_) => Vec::new(),
     }
 }
 

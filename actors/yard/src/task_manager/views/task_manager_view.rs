@@ -23,6 +23,7 @@ use crate::task_manager::plan::{
 };
 use crate::task_manager::policy::foreign_managers::ForeignManager;
 use crate::task_manager::policy::hosts_in_memory::liveness::TaskProgress;
+use crate::task_manager::policy::input_guard::InputFault;
 use crate::task_manager::state::backoff::Blamed;
 use crate::task_manager::state::copy_record::CopyRecord;
 use crate::task_manager::state::hosts::host_record::HostRecord;
@@ -62,6 +63,9 @@ pub struct TaskManagerView {
     pub placements: BTreeMap<HostAddr, Arc<RoaringBitmap>>,
     /// The planner's figures and its last round.
     pub plan: PlannerView,
+    /// Faults of the inputs of this node, compared with those on record. While it leads with one, it plans and
+    /// removes nothing.
+    pub input_faults: Vec<InputFault>,
     /// The identity of this node towards its hosts; none while it is unknown.
     pub manager: Option<ManagerId>,
     /// Signs that another manager works on this yard.

@@ -39,6 +39,9 @@ pub enum PlanVerdict {
     /// Planning is off in the settings.
     #[error("planning is switched off: task.mode = \"off\"")]
     SwitchedOff,
+    /// This new leader does not plan by its inputs.
+    #[error("the inputs of the leader are missing, older or smaller than those on record")]
+    InputsRefused,
     /// The file is skipped for this reason.
     #[error(transparent)]
     #[serde(untagged)]
@@ -47,7 +50,7 @@ pub enum PlanVerdict {
 
 impl PlanVerdict {
     /// All verdicts except `Skipped`.
-    const OTHERS: [PlanVerdict; 7] = [
+    const OTHERS: [PlanVerdict; 8] = [
         PlanVerdict::Goes,
         PlanVerdict::WaitsForTurn,
         PlanVerdict::RankingUnread,
@@ -55,6 +58,7 @@ impl PlanVerdict {
         PlanVerdict::FirstLook,
         PlanVerdict::NoDestination,
         PlanVerdict::SwitchedOff,
+        PlanVerdict::InputsRefused,
     ];
 }
 

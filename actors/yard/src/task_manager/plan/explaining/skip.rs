@@ -121,4 +121,6 @@ pub enum PlannerWaits {
     Nothing,
     /// Planning is switched off.
     SwitchedOff,
+    /// The inputs of this new leader are missing, older or smaller than those on record.
+    Inputs,
 }

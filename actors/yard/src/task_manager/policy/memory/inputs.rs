@@ -15,6 +15,7 @@ use crate::cfw_worker::{HostCallStatus, HostObserved};
 use crate::heartbeat::HealthChanged;
 use crate::remover::RemoverView;
 use crate::task_manager::policy::foreign_managers::{ForeignManager, OwnLeadership};
+use crate::task_manager::state::event::TaskEvent;
 use crate::task_manager::state::task_book::TaskBook;
 
 impl TaskPolicy {
@@ -26,6 +27,7 @@ impl TaskPolicy {
 
     /// Takes a new ranking.
     pub fn set_ranking(&mut self, ranking: Arc<Ranking>) {
+        self.input_guard.set_files(ranking.files_read());
         self.planner.set_ranking(ranking);
     }
 
@@ -34,8 +36,23 @@ impl TaskPolicy {
         self.planner.set_rising(rising);
     }
 
+    /// This node leads. It plans by its inputs from now on, unless they have faults. Answers the record of the inputs, if
+    /// it is due.
+    pub fn check_inputs(&mut self, context: TaskPieceContext<'_>) -> Option<TaskEvent> {
+        if !self.input_faults(context.book).is_empty() {
+            return None;
+        }
+        self.input_guard.pass();
+        let records = |event: &TaskEvent| matches!(event, TaskEvent::InputsRecorded(_));
+        if context.in_flight.events().any(records) {
+            return None;
+        }
+        self.input_guard.to_record(context.book.inputs(), context.now)
+    }
+
     /// Takes a new listing of the masters.
     pub fn set_masters(&mut self, masters: Arc<Masters>) {
+        self.input_guard.set_masters(masters.files.len());
         self.planner.set_masters(masters);
     }
 

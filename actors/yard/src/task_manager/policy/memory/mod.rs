@@ -19,6 +19,7 @@ use super::decision_context::TaskDecisionContext;
 use super::foreign_managers::ForeignManagers;
 use super::hosts_in_memory::hosts::HostTable;
 use super::hosts_in_memory::liveness::TaskLiveness;
+use super::input_guard::{InputFault, InputGuard};
 use super::last_round::LastRound;
 use crate::remover::RemoverView;
 use crate::task_manager::plan::Planner;
@@ -57,6 +58,7 @@ pub struct TaskPolicy {
     pub(in crate::task_manager) last_round: Option<LastRound>,
     pub(in crate::task_manager) counters: TaskCounters,
     pub(in crate::task_manager) foreign_managers: ForeignManagers,
+    pub(in crate::task_manager) input_guard: InputGuard,
     /// The removals in the last view of the Remover.
     removals: Arc<RemoverView>,
     /// Whether masters are being checked.
@@ -88,6 +90,11 @@ impl TaskPolicy {
         &self.settings
     }
 
+    /// The faults of the inputs that keep this node from planning and removing, if it leads or would lead.
+    pub fn input_faults(&self, book: &TaskBook) -> Vec<InputFault> {
+        self.input_guard.faults(book.inputs(), self.settings.check_inputs)
+    }
+
     /// Uses these settings from now on, and records these hosts.
     pub fn change_settings(&mut self, settings: TaskSettings, hosts: &[HostSetting]) {
         self.hosts.configure(hosts);
@@ -116,6 +123,7 @@ impl TaskPolicy {
     /// again, because the previous leader had later reports of them than this node.
     pub fn become_leader(&mut self, now: Millis) -> Vec<HostAddr> {
         self.liveness = TaskLiveness::starting(now);
+        self.input_guard.leader_changed();
         let outdated = self.hosts.iter().filter(|(_, host)| host.is_outdated());
         outdated.map(|(addr, _)| addr).collect()
     }
@@ -123,6 +131,7 @@ impl TaskPolicy {
     /// This node no longer leads.
     pub fn step_down(&mut self) {
         self.last_round = None;
+        self.input_guard.leader_changed();
     }
 
     /// The whole piece was replaced by `book`.

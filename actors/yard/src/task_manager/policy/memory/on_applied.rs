@@ -107,7 +107,8 @@ impl TaskPolicy {
             | TaskEvent::ClusterNamed { .. }
             | TaskEvent::HostSilent { .. }
             | TaskEvent::HistoryForgotten { .. }
-            | TaskEvent::Forgot { .. } => AppliedEffects::default(),
+            | TaskEvent::Forgot { .. }
+            | TaskEvent::InputsRecorded(_) => AppliedEffects::default(),
         }
     }
 

@@ -7,7 +7,7 @@ use super::{TaskPieceContext, TaskPolicy};
 use crate::catalog::MasterLook;
 use crate::task_manager::messages::{ByHandRefused, CopyFile};
 use crate::task_manager::plan::{
-    ByHand, Explanation, PlannerWaits, PlanningContext, PlanningRound,
+    ByHand, Explanation, PlanVerdict, PlannerWaits, PlanningContext, PlanningRound,
 };
 use crate::task_manager::policy::hosts_in_memory::hosts::HostTable;
 use crate::task_manager::policy::hosts_in_memory::liveness::TaskLiveness;
@@ -22,6 +22,12 @@ impl TaskPolicy {
         if !unrecorded.is_empty() {
             let waiting = Some(PlannerWaits::FirstLook(unrecorded));
             return PlanningRound { waiting, ..PlanningRound::default() };
+        }
+        if !self.input_faults(context.book).is_empty() {
+            return PlanningRound {
+                waiting: Some(PlannerWaits::Inputs),
+                ..PlanningRound::default()
+            };
         }
         let TaskPolicy { planner, hosts, settings, liveness, .. } = self;
         planner.round(&yard(context, hosts, settings, liveness))
@@ -64,8 +70,14 @@ impl TaskPolicy {
 
     /// Explains why a file is or is not planned. A name without a file number is explained too.
     pub fn explain(&mut self, name: &FileName, context: TaskPieceContext<'_>) -> Explanation {
+        let has_faults = !self.input_faults(context.book).is_empty();
         let TaskPolicy { planner, hosts, settings, liveness, .. } = self;
-        planner.explain(name, &yard(context, hosts, settings, liveness))
+        let explained = planner.explain(name, &yard(context, hosts, settings, liveness));
+        let would_be_planned = [PlanVerdict::Goes, PlanVerdict::WaitsForTurn];
+        if has_faults && would_be_planned.contains(&explained.verdict) {
+            return Explanation { verdict: PlanVerdict::InputsRefused, ..explained };
+        }
+        explained
     }
 
     /// Whether to check these masters now: one list at a time.

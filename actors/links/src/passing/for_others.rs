@@ -1,0 +1,91 @@
+//! The files of this node's shares, for nodes that do not see their root.
+
+use std::io;
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::sync::Arc;
+
+use reelyard_file_server::SendWatch;
+use reelyard_shares::share_expiry::{ShareId, ShareKind, ShareLookup};
+
+use super::other_nodes::{NotPassed, SharedFileFacts};
+use crate::access::roots::{NotOpened, OpenedShare};
+use crate::serving::download::validators;
+use crate::serving::watch::DownloadWatch;
+use crate::state::ShareServerState;
+
+/// The most bytes of one read.
+const PIECE: u64 = 256 << 10;
+
+/// Opens files of shares for other nodes. Cheap to clone.
+#[derive(Clone)]
+pub struct SharedFiles(Arc<ShareServerState>);
+
+/// A file that is open for another node.
+pub struct FileForOther {
+    opened: OpenedShare,
+    facts: SharedFileFacts,
+    watch: DownloadWatch,
+}
+
+impl SharedFiles {
+    pub(crate) fn new(state: &Arc<ShareServerState>) -> Self {
+        SharedFiles(Arc::clone(state))
+    }
+
+    /// Opens the file of a share. Blocks on the disk.
+    ///
+    /// # Errors
+    /// This node does not have it either.
+    pub fn open(&self, id: ShareId) -> Result<FileForOther, NotPassed> {
+        let state = &self.0;
+        let ShareLookup::Live(share) = state.views.find(id) else { return Err(NotPassed::Away) };
+        if (state.not_ready)().is_some() || !share.is_live(state.refusal_time()) {
+            return Err(NotPassed::Away);
+        }
+        let opened = match state.open_share(&share) {
+            Ok(opened) if opened.kind == ShareKind::File => opened,
+            Ok(_) => return Err(NotPassed::Absent),
+            Err(why) => {
+                tracing::debug!(?id, %why, "another node asked for a file that is not here");
+                return Err(match why {
+                    NotOpened::NoRoot | NotOpened::Away(_) | NotOpened::Failed(_) => {
+                        NotPassed::Away
+                    }
+                    NotOpened::Absent
+                    | NotOpened::Outside
+                    | NotOpened::Special
+                    | NotOpened::Denied => NotPassed::Absent,
+                });
+            }
+        };
+        let current = validators(&opened.metadata);
+        let size = opened.metadata.size();
+        let facts = SharedFileFacts { size, etag: current.etag, modified: current.modified };
+        Ok(FileForOther { opened, facts, watch: state.watch(&share) })
+    }
+}
+
+impl FileForOther {
+    /// Its state when it was opened.
+    pub fn facts(&self) -> &SharedFileFacts {
+        &self.facts
+    }
+
+    /// The next bytes of a range that begins at `from`. Blocks on the disk.
+    ///
+    /// # Errors
+    /// The link has ended, this node does not hear the leader, or the file cannot be read or has changed.
+    pub fn read(&mut self, from: u64, end: u64) -> io::Result<Vec<u8>> {
+        if !self.watch.may_continue() {
+            return Err(io::Error::other("the answer was cut"));
+        }
+        let length = end.saturating_sub(from).min(PIECE);
+        let mut piece = vec![0; usize::try_from(length).map_err(io::Error::other)?];
+        self.opened.file.read_exact_at(&mut piece, from)?;
+        // Checked before the last bytes leave, as for a visitor of this node.
+        if from + length == end && !self.opened.is_unchanged()? {
+            return Err(io::Error::other("the file changed while it was sent"));
+        }
+        Ok(piece)
+    }
+}

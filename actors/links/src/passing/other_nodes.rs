@@ -1,0 +1,75 @@
+//! The other nodes, as a node uses them whose directory of a root is away.
+//!
+//! The link, its password, its downloads and its deadline are checked by the node that the visitor called. The other
+//! node is only the disk.
+
+use std::future::Future;
+use std::io;
+use std::ops::Range;
+use std::pin::Pin;
+
+use actix_web::web::Bytes;
+use reelyard_shares::share_expiry::{RootName, ShareError, ShareId, ShareRefusal, TakeDownload};
+use serde::{Deserialize, Serialize};
+use tokio::sync::mpsc;
+
+/// A future of a trait object.
+pub type Passing<'f, T> = Pin<Box<dyn Future<Output = T> + Send + 'f>>;
+
+/// Bytes of a file, as they arrive. A failure ends them.
+pub type PassedBytes = mpsc::Receiver<io::Result<Bytes>>;
+
+/// The state of a file, as the node that has it describes it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SharedFileFacts {
+    /// Size in bytes.
+    pub size: u64,
+    /// The entity tag, with its quotes.
+    pub etag: String,
+    /// Seconds since 1970 of the last change.
+    pub modified: u64,
+}
+
+/// Why another node has no file of a share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NotPassed {
+    /// It sees the root, and there is no such file.
+    Absent,
+    /// It does not see the root either, does not know the share, or does not answer.
+    Away,
+}
+
+/// A file at another node.
+pub trait PassedFile: Send + Sync {
+    /// Its state when it was found.
+    fn facts(&self) -> &SharedFileFacts;
+
+    /// Fetches these bytes of this state.
+    ///
+    /// # Errors
+    /// The node does not answer, or the file has changed.
+    fn fetch(&mut self, range: Range<u64>) -> Passing<'_, io::Result<PassedBytes>>;
+}
+
+/// Finds files at the other nodes.
+pub trait OtherNodes: Send + Sync {
+    /// The file of a share at a node that sees its root.
+    ///
+    /// # Errors
+    /// No node has it.
+    fn find(
+        &self,
+        id: ShareId,
+        root: RootName,
+    ) -> Passing<'_, Result<Box<dyn PassedFile>, NotPassed>>;
+
+    /// Lets the leader count a download.
+    ///
+    /// # Errors
+    /// It is refused, or may not be counted. Then the same request can be sent again.
+    fn take(&self, asked: TakeDownload) -> Passing<'_, Result<(), ShareError>>;
+}
+
+/// The answer of a leader that was asked to count a download. Without a refusal it may or may not be counted.
+pub type CountedThere = Result<(), Option<ShareRefusal>>;

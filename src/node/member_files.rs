@@ -1,0 +1,293 @@
+//! Files of shares at the other members, for a node that does not see their root.
+//!
+//! The members are asked whether they see it; the last one that did is asked first. Two requests follow each other on
+//! one stream: for the state of the file, and for its bytes.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use futures::StreamExt;
+use futures::stream::FuturesUnordered;
+use http_body_util::{BodyExt, Empty, Limited};
+use hyper::body::Incoming;
+use hyper::client::conn::http1::{self, SendRequest};
+use hyper_util::rt::TokioIo;
+use reelyard_journal::Journal;
+use reelyard_links::{
+    CountedThere, NotPassed, OtherNodes, PassedBytes, PassedFile, Passing, SharedFileFacts,
+};
+use reelyard_replication::{CallTarget, CommitError, Leadership, Member};
+use reelyard_shares::share_expiry::{RootName, ShareError, ShareId, TakeDownload};
+use tokio::io::AsyncWriteExt;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::time::timeout;
+
+use super::cluster::ClusterLink;
+
+/// Downloads that are passed through at a time. Each has a connection, and other requests between nodes need some.
+const AT_ONCE: usize = 256;
+
+/// Time limit for the answer of one member.
+const ANSWER_TIME: Duration = Duration::from_secs(1);
+
+/// How long no member is asked again for a root that none of them sees.
+const ASK_AGAIN: Duration = Duration::from_secs(1);
+
+/// The longest answer without bytes of a file.
+const LONGEST_ANSWER: usize = 4 << 10;
+
+/// Time limit for the leader to count a download.
+const COUNT_TIME: Duration = Duration::from_secs(3);
+
+/// Pieces that wait for the visitor.
+const AHEAD: usize = 2;
+
+/// The files of the other members.
+pub(super) struct MemberFiles {
+    cluster: Arc<ClusterLink>,
+    journal: Journal,
+    roots: Mutex<BTreeMap<RootName, RootSight>>,
+    slots: Arc<Semaphore>,
+}
+
+/// The member that sees a root, if one does.
+#[derive(Clone, Copy, Debug)]
+enum RootSight {
+    /// This member saw it.
+    At(u64),
+    /// No member saw it at this time.
+    Nowhere(Instant),
+}
+
+/// The answer of a member about a file.
+type FileLookUp = Result<SharedFileFacts, NotPassed>;
+
+/// A file at a member, and the stream to it.
+struct FileAtMember {
+    facts: SharedFileFacts,
+    id: ShareId,
+    sender: SendRequest<Empty<Bytes>>,
+    slot: Option<OwnedSemaphorePermit>,
+}
+
+impl MemberFiles {
+    pub(super) fn new(cluster: Arc<ClusterLink>, journal: Journal) -> Self {
+        let slots = Arc::new(Semaphore::new(AT_ONCE));
+        MemberFiles { cluster, journal, roots: Mutex::default(), slots }
+    }
+
+    /// The other members, and the one among them that saw this root.
+    fn others(&self, root: &RootName) -> (Vec<Member>, Option<u64>) {
+        let own = self.journal.identity().number;
+        let mut members = self.journal.members();
+        members.retain(|member| member.number != own);
+        let roots = self.roots.lock().unwrap_or_else(PoisonError::into_inner);
+        match roots.get(root) {
+            Some(RootSight::At(number)) => (members, Some(*number)),
+            Some(RootSight::Nowhere(at)) if at.elapsed() < ASK_AGAIN => (Vec::new(), None),
+            _ => (members, None),
+        }
+    }
+
+    fn remember(&self, root: RootName, sight: RootSight) {
+        self.roots.lock().unwrap_or_else(PoisonError::into_inner).insert(root, sight);
+    }
+
+    /// Asks one member within the time limit.
+    async fn ask(
+        &self,
+        member: Member,
+        id: ShareId,
+    ) -> (u64, Result<(SharedFileFacts, SendRequest<Empty<Bytes>>), NotPassed>) {
+        let number = member.number;
+        let answer = match timeout(ANSWER_TIME, self.look_up(member, id)).await {
+            Ok(Ok((Ok(facts), sender))) => Ok((facts, sender)),
+            Ok(Ok((Err(why), _))) => Err(why),
+            Ok(Err(error)) => {
+                tracing::debug!(node = number, %error, "a member was not asked for a shared file");
+                Err(NotPassed::Away)
+            }
+            Err(_) => Err(NotPassed::Away),
+        };
+        (number, answer)
+    }
+
+    async fn look_up(
+        &self,
+        member: Member,
+        id: ShareId,
+    ) -> io::Result<(FileLookUp, SendRequest<Empty<Bytes>>)> {
+        let mut sender = self.open(member).await?;
+        let body = answer(&mut sender, &format!("/shared-files/{id}")).await?;
+        Ok((serde_json::from_slice(&body)?, sender))
+    }
+
+    /// Opens a stream to a member.
+    async fn open(&self, member: Member) -> io::Result<SendRequest<Empty<Bytes>>> {
+        let target = CallTarget { node: member.number, record: member.record };
+        let stream = self.cluster.transport().open_forward(&target).await;
+        let mut stream = stream.map_err(io::Error::other)?;
+        // The node asks for itself, and not for a client.
+        stream.write_all(b"0.0.0.0:0\n").await?;
+        let shaken = http1::handshake(TokioIo::new(stream)).await.map_err(io::Error::other)?;
+        let (sender, connection) = shaken;
+        tokio::spawn(async move {
+            // The answer reports the same failure.
+            let _ = connection.await;
+        });
+        Ok(sender)
+    }
+
+    /// Lets the leader count a download.
+    async fn count(&self, leader: Member, asked: &TakeDownload) -> io::Result<CountedThere> {
+        let TakeDownload { id, client, ranged, request } = asked;
+        let mut sender = self.open(leader).await?;
+        let (client, request) = (client.0, request.0);
+        let call =
+            format!("/shared-files/{id}/count?client={client}&ranged={ranged}&request={request}");
+        Ok(serde_json::from_slice(&answer(&mut sender, &call).await?)?)
+    }
+}
+
+/// Sends a request, and reads its short answer.
+async fn answer(sender: &mut SendRequest<Empty<Bytes>>, target: &str) -> io::Result<Bytes> {
+    let answer = sender.send_request(request(target, None)?).await.map_err(io::Error::other)?;
+    let body = Limited::new(answer.into_body(), LONGEST_ANSWER).collect().await;
+    Ok(body.map_err(io::Error::other)?.to_bytes())
+}
+
+fn request(target: &str, etag: Option<&str>) -> io::Result<hyper::Request<Empty<Bytes>>> {
+    let mut request = hyper::Request::builder().uri(target).header("Host", "localhost");
+    if let Some(etag) = etag {
+        request = request.header("If-Match", etag);
+    }
+    request.body(Empty::new()).map_err(io::Error::other)
+}
+
+impl OtherNodes for MemberFiles {
+    fn find(
+        &self,
+        id: ShareId,
+        root: RootName,
+    ) -> Passing<'_, Result<Box<dyn PassedFile>, NotPassed>> {
+        Box::pin(async move {
+            let Ok(slot) = Arc::clone(&self.slots).try_acquire_owned() else {
+                tracing::debug!(AT_ONCE, "too many downloads are passed through at a time");
+                return Err(NotPassed::Away);
+            };
+            let (mut members, known) = self.others(&root);
+            if members.is_empty() {
+                return Err(NotPassed::Away);
+            }
+            let found = |facts, sender| -> Box<dyn PassedFile> {
+                Box::new(FileAtMember { facts, id, sender, slot: Some(slot) })
+            };
+            let first = members.iter().position(|member| Some(member.number) == known);
+            if let Some(first) = first {
+                match self.ask(members.swap_remove(first), id).await.1 {
+                    Ok((facts, sender)) => return Ok(found(facts, sender)),
+                    Err(NotPassed::Absent) => return Err(NotPassed::Absent),
+                    Err(NotPassed::Away) => {}
+                }
+            }
+            let mut asking: FuturesUnordered<_> =
+                members.into_iter().map(|member| self.ask(member, id)).collect();
+            let mut is_absent = false;
+            while let Some((number, answer)) = asking.next().await {
+                match answer {
+                    Ok((facts, sender)) => {
+                        self.remember(root, RootSight::At(number));
+                        return Ok(found(facts, sender));
+                    }
+                    Err(why) => is_absent |= why == NotPassed::Absent,
+                }
+            }
+            if is_absent {
+                return Err(NotPassed::Absent);
+            }
+            self.remember(root, RootSight::Nowhere(Instant::now()));
+            Err(NotPassed::Away)
+        })
+    }
+
+    fn take(&self, asked: TakeDownload) -> Passing<'_, Result<(), ShareError>> {
+        Box::pin(async move {
+            let Leadership::Following { leader } = *self.journal.leadership().borrow() else {
+                return Err(CommitError::NotLeader { leader: None }.into());
+            };
+            let members = self.journal.members();
+            let Some(member) = members.into_iter().find(|member| member.number == leader) else {
+                return Err(CommitError::NotLeader { leader: Some(leader) }.into());
+            };
+            let unknown = CommitError::Unknown { request: asked.request };
+            match timeout(COUNT_TIME, self.count(member, &asked)).await {
+                Ok(Ok(Ok(()))) => Ok(()),
+                Ok(Ok(Err(Some(refusal)))) => Err(refusal.into()),
+                Ok(Ok(Err(None))) | Err(_) => Err(unknown.into()),
+                Ok(Err(error)) => {
+                    tracing::debug!(leader, %error, "the leader was not asked to count a download");
+                    Err(unknown.into())
+                }
+            }
+        })
+    }
+}
+
+impl PassedFile for FileAtMember {
+    fn facts(&self) -> &SharedFileFacts {
+        &self.facts
+    }
+
+    fn fetch(&mut self, range: Range<u64>) -> Passing<'_, io::Result<PassedBytes>> {
+        Box::pin(async move {
+            let Range { start, end } = range;
+            let target = format!("/shared-files/{}?from={start}&to={end}", self.id);
+            let request = request(&target, Some(&self.facts.etag))?;
+            let sending = async {
+                self.sender.ready().await?;
+                self.sender.send_request(request).await
+            };
+            let answer = match timeout(ANSWER_TIME, sending).await {
+                Ok(answer) => answer.map_err(io::Error::other)?,
+                Err(_) => return Err(io::ErrorKind::TimedOut.into()),
+            };
+            if answer.status().as_u16() != 200 {
+                let status = answer.status();
+                return Err(io::Error::other(format!("the node with the file answered {status}")));
+            }
+            let (sender, bytes) = mpsc::channel(AHEAD);
+            tokio::spawn(pump(answer.into_body(), sender, self.slot.take()));
+            Ok(bytes)
+        })
+    }
+}
+
+/// Passes the bytes of an answer on until its end, or until nobody wants them.
+async fn pump(
+    mut body: Incoming,
+    to: mpsc::Sender<io::Result<Bytes>>,
+    _slot: Option<OwnedSemaphorePermit>,
+) {
+    loop {
+        let frame = tokio::select! {
+            frame = body.frame() => frame,
+            () = to.closed() => return,
+        };
+        let piece = match frame {
+            None => return,
+            Some(Ok(frame)) => match frame.into_data() {
+                Ok(piece) => Ok(piece),
+                // Trailers.
+                Err(_) => continue,
+            },
+            Some(Err(error)) => Err(io::Error::other(error)),
+        };
+        if to.send(piece).await.is_err() {
+            return;
+        }
+    }
+}
