@@ -54,7 +54,7 @@ assets! {
     /// Colours, letters and layout.
     STYLE = "console.css", "console.css", "text/css; charset=utf-8",
         "reelyard", "MIT OR Apache-2.0",
-        "a1e9018ee61dfe8510623eaea686cf9e9e4a73411fa6f3cc8f23c3903dea4cf8";
+        "cf9455afd8560110b13c94ec806f88d1cbe2d534d0c7b78750fd13fe764f26e8";
     /// Keys, ages, selection, copying and dialogs.
     SCRIPT = "console.js", "console.js", "text/javascript; charset=utf-8",
         "reelyard", "MIT OR Apache-2.0",

@@ -102,7 +102,7 @@ pub fn page(parts: &PageParts, model: &FrameModel, viewer: &Viewer) -> Markup {
                     (side_bar(viewer, parts.nav, counts, &foot(model, viewer)))
                     main #main tabindex="-1" {
                         div #stale-bar .stalebar hidden role="status" data-words=(frame::STALE_BAR.of(language)) {}
-                        @if let Some(done) = &model.outcome { (outcome(language, done)) }
+                        @if let Some(done) = &model.outcome { (outcome(viewer, done)) }
                         @if !model.not_ready.is_empty() && !parts.has_verdict { (not_ready(viewer, &model.not_ready)) }
                         (parts.content)
                     }

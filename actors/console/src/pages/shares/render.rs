@@ -155,7 +155,19 @@ fn filters(viewer: &Viewer, query: &SharesPageQuery, model: &SharesPageModel) ->
         states_label: common::STATE,
         states,
         menus: Vec::new(),
-        status: String::new(),
+        status: status(viewer, query, model),
+    }
+}
+
+/// The count of the links that match, and their usual order.
+fn status(viewer: &Viewer, query: &SharesPageQuery, model: &SharesPageModel) -> String {
+    let links = counted(viewer.language, common::LINKS, model.page.total.unwrap_or_default());
+    let has_ended = query.state == Some(ShareStateFilter::Ended);
+    match query.sort.key.as_str() {
+        "" if !has_ended && model.page.total != Some(0) => {
+            shares::STATUS.fill(viewer.language, &[("links", &links)])
+        }
+        _ => links,
     }
 }
 

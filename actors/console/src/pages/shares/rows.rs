@@ -11,7 +11,9 @@ use crate::parts::filter::ROWS;
 use crate::parts::icon::{Glyph, icon, symbol};
 use crate::parts::mark::{Tone, state, tag};
 use crate::parts::notice::{empty, empty_by_filter};
-use crate::parts::table::{TableColumn, actions_head, column_head, pick_all_head, table_foot};
+use crate::parts::table::{
+    TableColumn, actions_head, column_head, order_in_force, pick_all_head, table_foot,
+};
 use crate::text::{common, shares};
 use crate::viewer::Viewer;
 
@@ -31,6 +33,7 @@ const COLUMNS: [TableColumn; 7] = [
 /// The table with its bulk bar and foot. Its id is `rows`, for filters and live updates.
 pub fn share_rows(viewer: &Viewer, query: &SharesPageQuery, model: &SharesPageModel) -> Markup {
     let language = viewer.language;
+    let sort = order_in_force(&query.sort, "ends");
     html! {
         div #(ROWS) .tablebox.sticky data-rows {
             @if viewer.rights.shares { (bulk(viewer, query, model)) }
@@ -45,7 +48,7 @@ pub fn share_rows(viewer: &Viewer, query: &SharesPageQuery, model: &SharesPageMo
                     thead { tr {
                         @if viewer.rights.shares { (pick_all_head(viewer)) }
                         @for column in &COLUMNS {
-                            (column_head(viewer, column, &query.sort, &|sort: SortBy| {
+                            (column_head(viewer, column, &sort, &|sort: SortBy| {
                                 SharesPageQuery { sort, after: String::new(), ..query.clone() }.address()
                             }))
                         }

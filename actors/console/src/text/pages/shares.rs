@@ -52,6 +52,7 @@ texts! {
     PREVIEW_NO_NAME = "Name of the file", "파일 이름";
     PREVIEW_MOST = "{n} downloads at most", "최대 다운로드 {n}회";
     PREVIEW_ENDS = "ends in {ttl}", "만료까지 {ttl}";
+    STATUS = "{links}, the next to end first", "{links}, 곧 만료되는 것부터";
     TIMELINE_LINKS = "{links}, time runs faster to the right", "{links}, 오른쪽으로 갈수록 시간 간격이 넓어집니다";
     NEW_MOST = "Downloads at most", "최대 다운로드";
     NEW_PASSWORD = "Password (optional)", "암호 (선택)";

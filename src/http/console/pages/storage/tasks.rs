@@ -1,5 +1,6 @@
 //! `/console/tasks`: copies that are planned, under way and ended.
 
+use std::cmp::Reverse;
 use std::sync::Arc;
 
 use actix_web::{HttpRequest, HttpResponse, web};
@@ -110,6 +111,7 @@ fn sort(tasks: &mut [&Arc<Task>], query: &TasksPageQuery) {
         "state" => tasks.sort_by_key(|task| task.state as u8),
         "size" => tasks.sort_by_key(|task| task.size),
         "created" => tasks.sort_by_key(|task| task.id),
+        "age" => tasks.sort_by_key(|task| Reverse(task.id)),
         _ => return,
     }
     if query.sort.descending {
