@@ -54,7 +54,7 @@ assets! {
     /// Colours, letters and layout.
     STYLE = "console.css", "console.css", "text/css; charset=utf-8",
         "reelyard", "MIT OR Apache-2.0",
-        "cf9455afd8560110b13c94ec806f88d1cbe2d534d0c7b78750fd13fe764f26e8";
+        "75a1bfc82c7c32ca1ef02af338b323afb7989a2aee098b792d2bffa83ea4195f";
     /// Keys, ages, selection, copying and dialogs.
     SCRIPT = "console.js", "console.js", "text/javascript; charset=utf-8",
         "reelyard", "MIT OR Apache-2.0",

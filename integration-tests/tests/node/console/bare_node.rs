@@ -3,6 +3,8 @@
 use anyhow::{Result, ensure};
 use reelyard_integration_tests::rigs::yard::{ProcessYard, wait_for};
 
+use super::shown_lines::values;
+
 #[test]
 fn the_pages_of_a_node_without_inputs_say_what_is_missing() -> Result<()> {
     let ground = ProcessYard::new(0, 0)?;
@@ -14,13 +16,14 @@ fn the_pages_of_a_node_without_inputs_say_what_is_missing() -> Result<()> {
         let output = ground.curl().args(["-s", "-m", "20", "-H", &accepted, &url]).output()?;
         Ok(String::from_utf8(output.stdout)?)
     };
+    let mut configured = 0;
     for (path, english, korean) in [
         ("/console", "No destination is set up", "저장 서버가 설정되지 않음"),
         ("/console/hosts", "No host is set up", "설정된 호스트 없음"),
         ("/console/files", "Nothing is ranked yet", "순위 정보 없음"),
         ("/console/tasks", "No copy was planned yet", "아직 계획한 복사 없음"),
         ("/console/map", "No requests were counted yet", "아직 집계된 요청 없음"),
-        ("/console/shares", "Nothing is shared", "공유한 것이 없음"),
+        ("/console/shares", "No share root is set up", "공유 루트가 설정되지 않음"),
         ("/console/boxes", "There is no pool", "풀 없음"),
         ("/console/cluster", "This node runs alone", "단독으로"),
         ("/console/settings", "Missing", "파일 없음"),
@@ -31,7 +34,14 @@ fn the_pages_of_a_node_without_inputs_say_what_is_missing() -> Result<()> {
             let page = read(path, language)?;
             ensure!(page.contains(words), "{path} in {language} lacks {words:?}: {page}");
         }
+        let page = read(path, "en")?;
+        for lines in values(&page, "data-copy").iter().filter(|lines| lines.starts_with('[')) {
+            let read = toml::from_str::<toml::Table>(lines);
+            ensure!(read.is_ok(), "{path} shows lines that are no configuration: {lines}");
+            configured += 1;
+        }
     }
+    ensure!(configured == 3, "{configured} pages show lines of the configuration");
     Ok(())
 }
 

@@ -10,7 +10,7 @@ use crate::address::SortBy;
 use crate::format::{age, count, counted, day_and_time};
 use crate::parts::act::{CommandLines, command_menu, list_lines_at};
 use crate::parts::dialog::ask_dialog;
-use crate::parts::filter::{FilterBar, FilterChoice, ROWS, filter_bar};
+use crate::parts::filter::{self, FilterBar, FilterChoice, ROWS, filter_bar};
 use crate::parts::icon::{Glyph, icon};
 use crate::parts::panel::{PanelHead, page_head, panel};
 use crate::parts::timeline::end_timeline;
@@ -120,6 +120,15 @@ pub fn timeline(viewer: &Viewer, model: &SharesPageModel) -> Markup {
         link: Some((common::AS_TABLE.of(language).to_owned(), table)),
     };
     panel(&head, end_timeline(viewer, &model.columns, &peak))
+}
+
+/// What stands above the rows and follows changes with them.
+pub fn live_head(
+    viewer: &Viewer,
+    query: &SharesPageQuery,
+    model: &SharesPageModel,
+) -> Vec<(String, Markup)> {
+    filter::live_head(viewer, &sentence(viewer, model), &filters(viewer, query, model))
 }
 
 fn filters(viewer: &Viewer, query: &SharesPageQuery, model: &SharesPageModel) -> FilterBar {

@@ -6,6 +6,7 @@ use super::model::{ShareCondition, ShareLine, SharesPageModel};
 use super::query::SharesPageQuery;
 use crate::address::{ROOT, SortBy, encoded};
 use crate::format::{count, counted, day_and_time, file_name, until_tag, visible_text};
+use crate::parts::act::command;
 use crate::parts::bulk::{BulkBar, BulkSum, PickBox, bulk_bar, bulk_button, new_rows, pick_cell};
 use crate::parts::filter::ROWS;
 use crate::parts::icon::{Glyph, icon, symbol};
@@ -94,6 +95,16 @@ fn bulk(viewer: &Viewer, query: &SharesPageQuery, model: &SharesPageModel) -> Ma
 fn nothing(viewer: &Viewer, query: &SharesPageQuery, model: &SharesPageModel) -> Markup {
     let language = viewer.language;
     let totals = model.totals;
+    if model.has_no_root && totals.working + totals.ended == 0 {
+        return html! {
+            div.empty {
+                b { (shares::EMPTY_SETUP.of(language)) }
+                (shares::EMPTY_SETUP_BODY.of(language))
+                div.mt { (command(language, "[share.roots]\nmovies = \"/data/movies\"")) }
+                div.acts { a.btn.sm.go href={ (ROOT) "/guide/links" } { (shares::HOW_TO_SHARE.of(language)) } }
+            }
+        };
+    }
     if totals.working + totals.ended == 0 {
         let body = shares::EMPTY_ALL_BODY.of(language);
         let new = SharesPageQuery { new: true, ..SharesPageQuery::default() }.address();

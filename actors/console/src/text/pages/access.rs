@@ -65,7 +65,7 @@ texts! {
     OF_THIS_NODE = "this node only", "이 노드만";
     AFTER_RESTART = "after a restart", "다시 시작 후 적용";
     DOES_OVER = "Destinations above {limit}%: {n}. Their worst copies are removed.", "사용률이 {limit}%를 넘는 저장 서버: {n}대. 순위가 낮은 사본부터 삭제합니다.";
-    DOES_NONE_OVER = "No destination is above {limit} %, so nothing is removed for it.", "사용률이 {limit}%를 넘는 저장 서버가 없어 삭제하지 않습니다.";
+    DOES_NONE_OVER = "No destination is above {limit}%, so nothing is removed for it.", "사용률이 {limit}%를 넘는 저장 서버가 없어 삭제하지 않습니다.";
     DOES_PLAN = "New copies are planned. Files that wait: {waiting}, running copies: {running}.", "새 복사를 계획합니다. 기다리는 파일: {waiting}개, 진행 중인 복사: {running}건.";
     DOES_PLAN_NOTHING = "No new copy is planned. Files that wait: {waiting}. Running copies continue: {running}.", "새 복사를 계획하지 않습니다. 기다리는 파일: {waiting}개. 진행 중인 복사는 계속됩니다: {running}건.";
     DOES_MORE_COPIES = "Files that wait now: {waiting}, running copies: {running}.", "현재 기다리는 파일: {waiting}개, 진행 중인 복사: {running}건.";

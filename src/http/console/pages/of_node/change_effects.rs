@@ -182,7 +182,7 @@ mod tests {
         let over = does("storage.limit_percent", Some("90"), Some("88"));
         assert!(over.contains("above 88%: 2."), "{over}");
         let none = does("storage.limit_percent", Some("90"), Some("95"));
-        assert!(none.contains("No destination is above 95 %"), "{none}");
+        assert!(none.contains("No destination is above 95%"), "{none}");
     }
 
     #[test]

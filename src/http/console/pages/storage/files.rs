@@ -9,7 +9,6 @@ use reelyard_console::frame::{NavPage, PageParts};
 use reelyard_console::pages::files::{
     self, FileCondition, FileLine, FileTotals, FilesPageModel, FilesPageQuery,
 };
-use reelyard_console::parts::panel::page_sentence;
 use reelyard_console::parts::table::RowPage;
 use reelyard_core::names::FileId;
 use roaring::RoaringBitmap;
@@ -60,10 +59,9 @@ pub async fn show(
 pub fn live_parts(state: &NodeHttpState, query: &str, viewer: &Viewer) -> Vec<LivePart> {
     let query = FilesPageQuery::parse(query);
     let model = model(state, &query);
-    vec![
-        ("page-sentence".to_owned(), page_sentence(&files::files_sentence(viewer, &model))),
-        ("rows".to_owned(), files::file_rows(viewer, &query, &model)),
-    ]
+    let mut parts = files::live_head(viewer, &query, &model);
+    parts.push(("rows".to_owned(), files::file_rows(viewer, &query, &model)));
+    parts
 }
 
 fn model(state: &NodeHttpState, query: &FilesPageQuery) -> FilesPageModel {

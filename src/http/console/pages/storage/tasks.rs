@@ -59,10 +59,10 @@ pub async fn show(
 pub fn live_parts(state: &NodeHttpState, query: &str, viewer: &Viewer) -> Vec<LivePart> {
     let query = TasksPageQuery::parse(query);
     let model = model(state, &query);
-    vec![
-        ("rows".to_owned(), tasks::task_rows(viewer, &query, &model)),
-        ("task-failures".to_owned(), tasks::failures(viewer, &query, &model)),
-    ]
+    let mut parts = tasks::live_head(viewer, &query, &model);
+    parts.push(("rows".to_owned(), tasks::task_rows(viewer, &query, &model)));
+    parts.push(("task-failures".to_owned(), tasks::failures(viewer, &query, &model)));
+    parts
 }
 
 fn model(state: &NodeHttpState, query: &TasksPageQuery) -> TasksPageModel {
