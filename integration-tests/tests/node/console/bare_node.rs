@@ -1,8 +1,12 @@
 //! Pages of a node that has no hosts, no inputs and no data: each says so, and what to do.
 
+use std::process::Command;
+
 use anyhow::{Result, ensure};
+use reelyard_integration_tests::rigs::binary;
 use reelyard_integration_tests::rigs::yard::{ProcessYard, wait_for};
 
+use super::console_yard::ConsoleYard;
 use super::shown_lines::values;
 
 #[test]
@@ -42,6 +46,25 @@ fn the_pages_of_a_node_without_inputs_say_what_is_missing() -> Result<()> {
         }
     }
     ensure!(configured == 3, "{configured} pages show lines of the configuration");
+    Ok(())
+}
+
+#[test]
+fn a_node_without_hosts_and_inputs_does_not_say_that_all_is_well() -> Result<()> {
+    let yard = ConsoleYard::start_by_file()?;
+    let visit = yard.visit("ops", "admin")?;
+    let first = yard.page(&visit, "/console")?;
+    let says = "No host and no input is set up";
+    ensure!(first.contains(says) && !first.contains("Nothing is wrong"), "{first}");
+    ensure!(first.contains("/console/guide/first-yard"), "{first}");
+    let files = yard.page(&visit, "/console/files")?;
+    ensure!(files.contains("Nothing is ranked yet"), "{files}");
+    ensure!(!files.contains("Clear the filter"), "{files}");
+    let token = yard.ground.bearer().replace("Authorization: Bearer ", "");
+    let mut status = Command::new(binary::path());
+    status.args(["status", "--url", &yard.url()]).env("REELYARD_TOKEN", token);
+    let status = String::from_utf8(status.output()?.stdout)?;
+    ensure!(status.starts_with(says), "{status}");
     Ok(())
 }
 

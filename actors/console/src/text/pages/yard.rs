@@ -7,6 +7,8 @@ texts! {
     NONE_HOT = "none rises now", "급상승 파일 없음";
     WRONG = "{n}, the oldest since {at}", "{n}, 가장 오래된 것은 {at}부터";
     NOTHING_WRONG_FOR = "Nothing is wrong, for {duration}", "이상 없음, {duration}째";
+    NOTHING_SET_UP = "No host and no input is set up", "설정된 호스트와 입력 없음";
+    SET_UP_NEXT = "To place files, name sources, destinations and a ranking in the configuration, then reload. Shares and boxes work without them.", "파일을 배치하려면 설정에 원본 서버, 저장 서버, 순위를 지정한 다음 다시 읽으십시오. 공유 링크와 박스는 없어도 동작합니다.";
     NOTHING_WRONG = "Nothing is wrong", "이상 없음";
     NOTICED = "Viewers may notice: no copy served {now} of the requests of the last hour, and {usual} of those of the last day.", "시청자 영향 가능: 사본에서 제공되지 않은 요청, 지난 1시간 {now}, 지난 하루 {usual}.";
     NOT_NOTICED = "No copy served {now} of the requests of the last hour.", "지난 1시간 사본에서 제공되지 않은 요청 {now}.";

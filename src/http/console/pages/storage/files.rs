@@ -95,7 +95,7 @@ fn model(state: &NodeHttpState, query: &FilesPageQuery) -> FilesPageModel {
             next: (end < matching).then(|| at(end)),
         },
         hosts: host_choices(files.snapshot.tasks.placements.keys(), &query.host),
-        is_set_up: files.snapshot.catalog.ranking.is_some(),
+        is_set_up: files.len() > 0 || files.snapshot.catalog.grade_info.is_some(),
         ask: None,
         why: None,
     }
