@@ -54,7 +54,7 @@ assets! {
     /// Colours, letters and layout.
     STYLE = "console.css", "console.css", "text/css; charset=utf-8",
         "reelyard", "MIT OR Apache-2.0",
-        "75a1bfc82c7c32ca1ef02af338b323afb7989a2aee098b792d2bffa83ea4195f";
+        "66a8dbdbbe3f6e08332324914b6c20fd7c8aa05fc5fe07aad0f8c0f80a74b388";
     /// Keys, ages, selection, copying and dialogs.
     SCRIPT = "console.js", "console.js", "text/javascript; charset=utf-8",
         "reelyard", "MIT OR Apache-2.0",

@@ -83,7 +83,7 @@ pub fn filter_bar_with(viewer: &Viewer, bar: &FilterBar, fields: Markup) -> Mark
     }
 }
 
-/// What stands above the rows and follows changes with them: the sentence of the page, and the counts of the bar. Screen
+/// The parts above the rows that follow changes with them: the sentence of the page, and the counts of the bar. Screen
 /// readers say a count after a filter only, not after each change.
 pub fn live_head(viewer: &Viewer, sentence: &str, bar: &FilterBar) -> Vec<(String, Markup)> {
     vec![

@@ -50,7 +50,7 @@ fn the_pages_of_a_node_without_inputs_say_what_is_missing() -> Result<()> {
 }
 
 #[test]
-fn a_node_without_hosts_and_inputs_does_not_say_that_all_is_well() -> Result<()> {
+fn a_bare_node_does_not_say_that_nothing_is_wrong() -> Result<()> {
     let yard = ConsoleYard::start_by_file()?;
     let visit = yard.visit("ops", "admin")?;
     let first = yard.page(&visit, "/console")?;

@@ -105,7 +105,7 @@ fn base(query: &FilesPageQuery) -> FilesPageQuery {
     }
 }
 
-/// What stands above the rows and follows changes with them.
+/// The parts above the rows that follow changes with them.
 pub fn live_head(
     viewer: &Viewer,
     query: &FilesPageQuery,

@@ -72,7 +72,7 @@ pub fn hosts_sentence(viewer: &Viewer, model: &HostsPageModel) -> String {
     format!("{first} {}.", parts.join(", "))
 }
 
-/// What stands above the rows and follows changes with them.
+/// The parts above the rows that follow changes with them.
 pub fn live_head(
     viewer: &Viewer,
     query: &HostsPageQuery,

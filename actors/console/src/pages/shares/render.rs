@@ -122,7 +122,7 @@ pub fn timeline(viewer: &Viewer, model: &SharesPageModel) -> Markup {
     panel(&head, end_timeline(viewer, &model.columns, &peak))
 }
 
-/// What stands above the rows and follows changes with them.
+/// The parts above the rows that follow changes with them.
 pub fn live_head(
     viewer: &Viewer,
     query: &SharesPageQuery,

@@ -140,7 +140,7 @@ fn base(query: &TasksPageQuery) -> TasksPageQuery {
     }
 }
 
-/// What stands above the rows and follows changes with them.
+/// The parts above the rows that follow changes with them.
 pub fn live_head(
     viewer: &Viewer,
     query: &TasksPageQuery,

@@ -142,9 +142,10 @@ pub fn heat_map(viewer: &Viewer, map: &HeatMap) -> Markup {
 
 /// The shape of a host that does not answer, at the left of its number.
 fn down_mark(viewer: &Viewer, x: f64) -> Markup {
+    let words = states::DOWN.of(viewer.language);
     html! {
-        svg.down x=(format!("{:.1}", x - 18.0)) y="63" width="10" height="10" viewBox="0 0 16 16" {
-            title { (states::DOWN.of(viewer.language)) }
+        svg.down x=(format!("{:.1}", x - 18.0)) y="63" width="10" height="10" viewBox="0 0 16 16" role="img" aria-label=(words) {
+            title { (words) }
             use href=(symbol(Glyph::Down)) {}
         }
     }

@@ -11,6 +11,7 @@ use reelyard_console::pages::files::{
 };
 use reelyard_console::parts::table::RowPage;
 use reelyard_core::names::FileId;
+use reelyard_yard::catalog::views::CatalogView;
 use roaring::RoaringBitmap;
 
 use super::dialogs::file_dialogs;
@@ -95,10 +96,15 @@ fn model(state: &NodeHttpState, query: &FilesPageQuery) -> FilesPageModel {
             next: (end < matching).then(|| at(end)),
         },
         hosts: host_choices(files.snapshot.tasks.placements.keys(), &query.host),
-        is_set_up: files.len() > 0 || files.snapshot.catalog.grade_info.is_some(),
+        is_set_up: files.len() > 0 || has_ranking(&files.snapshot.catalog),
         ask: None,
         why: None,
     }
+}
+
+/// Whether a ranking is set and was read. A node without one has an empty ranking.
+fn has_ranking(catalog: &CatalogView) -> bool {
+    catalog.grade_info.is_some() && catalog.ranking.is_some()
 }
 
 /// All files that match the filter of a page, in the order of the list.
