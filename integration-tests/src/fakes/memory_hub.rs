@@ -23,6 +23,10 @@ struct HubState {
     isolated: BTreeSet<u64>,
     /// Nodes that get nothing from others, and whose own calls arrive.
     deaf: BTreeSet<u64>,
+    /// Calls of each node that did not arrive because its links are cut.
+    refused: BTreeMap<u64, u64>,
+    /// The time of a call to its node, and of an answer back.
+    way: Duration,
     /// A fault for the next part of a snapshot with data.
     snapshot_fault: Option<SnapshotFault>,
     /// How many parts of snapshots with data were sent.
@@ -89,6 +93,16 @@ impl MemoryHub {
         self.state().deaf.insert(node);
     }
 
+    /// How many calls of `node` did not arrive because its links are cut.
+    pub fn refused_calls(&self, node: u64) -> u64 {
+        self.state().refused.get(&node).copied().unwrap_or_default()
+    }
+
+    /// Lets each call take this time to its node, and each answer this time back.
+    pub fn set_way(&self, way: Duration) {
+        self.state().way = way;
+    }
+
     /// Restores the links of `node` to nodes that are not isolated.
     pub fn rejoin(&self, node: u64) {
         self.state().isolated.remove(&node);
@@ -140,13 +154,28 @@ impl MemoryHub {
     }
 
     fn reach(&self, from: u64, to: u64) -> Result<Journal, NodeUnreachable> {
-        let state = self.state();
+        let mut state = self.state();
         let is_cut = state.isolated.contains(&from) || state.isolated.contains(&to);
         if is_cut || state.deaf.contains(&to) {
+            *state.refused.entry(from).or_default() += 1;
             return Err(NodeUnreachable { node: to, why: "the link is cut".to_owned() });
         }
         let unknown = || NodeUnreachable { node: to, why: "no journal is attached".to_owned() };
         state.journals.get(&to).cloned().ok_or_else(unknown)
+    }
+
+    async fn carry(
+        self,
+        node: u64,
+        target: u64,
+        request: Vec<u8>,
+    ) -> Result<Vec<u8>, NodeUnreachable> {
+        let way = self.state().way;
+        tokio::time::sleep(way).await;
+        let answer = self.reach(node, target)?.answer(&request).await;
+        tokio::time::sleep(way).await;
+        self.reach(target, node)?;
+        Ok(answer)
     }
 
     fn state(&self) -> MutexGuard<'_, HubState> {
@@ -179,8 +208,9 @@ impl Transport for HubTransport {
                 Some(SnapshotFault::LostPart) => return Err(lost()),
                 Some(SnapshotFault::LostAnswer | SnapshotFault::LostOutcome) | None => {}
             }
-            let answer = hub.reach(node, target)?.answer(&request).await;
-            hub.reach(target, node)?;
+            // What was sent arrives, also when nobody waits for its answer any more.
+            let answer = tokio::spawn(hub.clone().carry(node, target, request)).await;
+            let answer = answer.map_err(|_| lost())??;
             let is_lost = fault == Some(SnapshotFault::LostAnswer) || hub.loses_outcome(&answer);
             if is_lost { Err(lost()) } else { Ok(answer) }
         })

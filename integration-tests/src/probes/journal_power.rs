@@ -49,6 +49,7 @@ impl Plug {
         // No data becomes durable while this runs.
         let durable = self.durable();
         copy_tree(&self.dir.join("sled"), &image.join("sled"));
+        copy(&self.dir.join(IDENTITY), &image.join(IDENTITY));
         let db = after_power_loss(&durable.db, &read(&self.dir.join(DB)), rng);
         write(&image.join(DB), &db);
         let mark = after_power_loss(&durable.mark, &read(&self.dir.join(MARK)), rng);
@@ -74,6 +75,7 @@ impl StoreObserver for Plug {
 
 const DB: &str = "sled/db";
 const MARK: &str = "mark";
+const IDENTITY: &str = "identity";
 
 /// Keeps, drops or tears each page that was written since the last sync.
 fn after_power_loss(synced: &[u8], written: &[u8], rng: &mut Rng) -> Vec<u8> {
@@ -180,10 +182,16 @@ pub fn copy_tree(from: &Path, to: &Path) {
         let target = to.join(entry.file_name());
         if entry.path().is_dir() {
             copy_tree(&entry.path(), &target);
-        } else if let Err(error) = fs::copy(entry.path(), &target) {
-            // sled may remove its previous snapshot at any time.
-            assert_eq!(error.kind(), std::io::ErrorKind::NotFound, "{target:?}: {error}");
+        } else {
+            copy(&entry.path(), &target);
         }
+    }
+}
+
+/// Copies a file, if it is there: sled may remove its previous snapshot at any time.
+fn copy(from: &Path, to: &Path) {
+    if let Err(error) = fs::copy(from, to) {
+        assert_eq!(error.kind(), std::io::ErrorKind::NotFound, "{to:?}: {error}");
     }
 }
 

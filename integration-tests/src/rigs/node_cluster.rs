@@ -71,10 +71,15 @@ pub struct NodeCluster {
 impl NodeCluster {
     /// A directory without nodes.
     pub fn new() -> Result<Self> {
+        NodeCluster::new_in(&std::env::temp_dir())
+    }
+
+    /// A directory without nodes, inside `parent`.
+    fn new_in(parent: &Path) -> Result<Self> {
         let octet = || fastrand::u8(1..255);
         let ip = Ipv4Addr::new(127, octet(), octet(), octet());
         Ok(NodeCluster {
-            dir: tempfile::tempdir()?,
+            dir: tempfile::tempdir_in(parent)?,
             ip,
             taken: BTreeSet::new(),
             more: String::new(),
@@ -89,7 +94,12 @@ impl NodeCluster {
 
     /// The same, with these further settings of each node.
     pub fn three_with(more: &str) -> Result<Self> {
-        let mut cluster = NodeCluster::new()?;
+        NodeCluster::three_in(&std::env::temp_dir(), more)
+    }
+
+    /// The same, with all files inside `parent`.
+    pub fn three_in(parent: &Path, more: &str) -> Result<Self> {
+        let mut cluster = NodeCluster::new_in(parent)?;
         cluster.more = more.to_owned();
         cluster.add(false)?;
         cluster.start(0)?;

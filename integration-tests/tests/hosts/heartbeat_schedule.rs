@@ -169,7 +169,8 @@ async fn nothing_is_probed_before_its_time_but_check_now_does() {
     let (host, mut probes) = yard.add("127.0.0.1:1").await;
     probes.answer().await;
     yard.has_beats(host, 1).await;
-    yard.clock.advance(Duration::from_millis(4999));
+    // Probes of few hosts may begin a tenth of their interval early, to begin together.
+    yard.clock.advance(Duration::from_millis(4499));
     assert_eq!(yard.supervisor.send(ProbeDue).await.unwrap(), 0);
     let other: HostAddr = "127.0.0.9:1".parse().unwrap();
     assert_eq!(yard.supervisor.send(ProbeNow { host: Some(other) }).await.unwrap(), 0);

@@ -1,6 +1,7 @@
 //! Three journals in one process over a network in memory: the leader changes under load.
 
 mod clocks;
+mod lost_power;
 mod snapshots;
 
 use std::cell::{Cell, RefCell};
@@ -20,7 +21,7 @@ use reelyard_integration_tests::probes::journal_probe::{
     AccountsView, CommitEvents, ProbeActor, ProbeEvent, ReadAccounts, request_of, small_snapshots,
     transfer,
 };
-use reelyard_integration_tests::probes::waiting::eventually_some;
+use reelyard_integration_tests::probes::waiting::{eventually, eventually_some};
 use reelyard_integration_tests::rigs::running::on_a_system;
 use reelyard_integration_tests::rigs::small_disk::SmallDisk;
 use reelyard_journal::{HandOverError, Journal, JournalOptions};
@@ -254,6 +255,49 @@ fn a_leader_that_gets_no_answers_makes_room_for_another_one() {
         cluster.commit(2, 0).await;
         cluster.hub.heal();
         cluster.commit(3, 0).await;
+        assert_same(&cluster.agreed().await);
+        cluster.stop().await;
+    });
+}
+
+/// A node that is cut off asks the others again and again whether they hear a leader.
+#[test]
+fn a_flapping_link_causes_no_change_of_the_leader() {
+    const CALLS_OF_A_CUT: u64 = 60;
+    on_a_system(async {
+        let cluster = JournalCluster::found().await;
+        let (leader, epoch) = cluster.leader(|_, _| true).await;
+        let cut_off = leader % 3 + 1;
+        for id in 0..3 {
+            let before = cluster.hub.refused_calls(cut_off);
+            cluster.hub.isolate(cut_off);
+            // An election begins after at most 24 heartbeats. There are two other nodes.
+            eventually("the node has long been cut off", || {
+                cluster.hub.refused_calls(cut_off) >= before + CALLS_OF_A_CUT
+            })
+            .await;
+            cluster.hub.heal();
+            cluster.commit(id, 0).await;
+            assert_same(&cluster.agreed().await);
+            assert_eq!(cluster.leader(|_, _| true).await, (leader, epoch));
+            assert_eq!(cluster.members[&cut_off].journal.status().term, epoch.0);
+        }
+        cluster.stop().await;
+    });
+}
+
+/// openraft waits one heartbeat for the answer to a call.
+#[test]
+fn commits_pass_when_an_answer_takes_three_heartbeats() {
+    on_a_system(async {
+        let cluster = JournalCluster::found().await;
+        let leader = cluster.leader(|_, _| true).await;
+        cluster.hub.set_way(Duration::from_millis(140));
+        for id in 0..5 {
+            cluster.commit(id, 10_000).await;
+        }
+        futures::future::join_all((5..25).map(|id| cluster.commit(id, 10_000))).await;
+        assert_eq!(cluster.leader(|_, _| true).await, leader, "no other leader was elected");
         assert_same(&cluster.agreed().await);
         cluster.stop().await;
     });

@@ -13,7 +13,7 @@ use super::snapshot_transfer::{SnapshotPart, SnapshotProgress};
 /// Version of the calls between nodes. The bodies are openraft's types in postcard, so a new version of
 /// openraft, and any change of [`RaftRequest`] or [`RaftResponse`], needs another number. A test keeps the
 /// bytes.
-const VERSION: u8 = 5;
+const VERSION: u8 = 6;
 
 /// A call from another node.
 #[derive(Serialize, Deserialize)]
@@ -35,6 +35,8 @@ pub(super) enum RaftRequest {
     },
     /// The receiver confirms with a quorum that it leads, and answers the end of its log.
     ConfirmRead,
+    /// Whether the receiver hears no leader, and does not lead.
+    HearsNoLeader,
 }
 
 impl RaftRequest {
@@ -46,7 +48,8 @@ impl RaftRequest {
             RaftRequest::Vote(_)
             | RaftRequest::GiveWay { .. }
             | RaftRequest::Stand { .. }
-            | RaftRequest::ConfirmRead => CallKind::Vote,
+            | RaftRequest::ConfirmRead
+            | RaftRequest::HearsNoLeader => CallKind::Vote,
             RaftRequest::Snapshot(_) => CallKind::Snapshot,
         }
     }
@@ -65,7 +68,7 @@ pub(super) enum RaftResponse {
     NotReady,
     /// The call is in a version, or of a kind, that is not known there.
     NotUnderstood,
-    /// Whether the node does what the leader wants. It does not for another leader.
+    /// Whether the node does what is wanted, or is as asked.
     Followed(bool),
     /// The last entry that a read must see. None if no quorum confirms that the node leads.
     Confirmed(Option<u64>),
@@ -167,7 +170,7 @@ mod tests {
             (
                 encode(&RaftRequest::Append { request: append, news: Some(news) }),
                 concat!(
-                    "050003010101030106030301070102010003010800",
+                    "060003010101030106030301070102010003010800",
                     "03010902020101020102020185017b2276657273696f6e223a2231222c227374",
                     "6f7265223a223030303030303030303030303030303030303030303030303030",
                     "303030303031222c22636c7573746572223a2231302e302e302e313a38303832",
@@ -180,32 +183,33 @@ mod tests {
                     "010301050107ac020c050a01010104",
                 ),
             ),
-            (encode(&RaftRequest::Vote(VoteRequest::new(vote, None))), "050103010100"),
+            (encode(&RaftRequest::Vote(VoteRequest::new(vote, None))), "060103010100"),
             (
                 encode(&RaftRequest::Snapshot(part)),
-                "05020104d8040301010103010900000003332d39800403010203",
+                "06020104d8040301010103010900000003332d39800403010203",
             ),
-            (appended(AppendEntriesResponse::Success), "0500000007ac020c"),
-            (appended(AppendEntriesResponse::Conflict), "0500000207ac020c"),
-            (encode(&RaftResponse::Vote(Ok(voted))), "0501000301010101030104"),
-            (encode(&RaftResponse::Vote(Err(fatal))), "0501010102"),
+            (appended(AppendEntriesResponse::Success), "0600000007ac020c"),
+            (appended(AppendEntriesResponse::Conflict), "0600000207ac020c"),
+            (encode(&RaftResponse::Vote(Ok(voted))), "0601000301010101030104"),
+            (encode(&RaftResponse::Vote(Err(fatal))), "0601010102"),
             (
                 encode(&RaftResponse::Snapshot(SnapshotProgress::Wants { offset: 512 })),
-                "0502008004",
+                "0602008004",
             ),
-            (encode(&RaftResponse::Snapshot(SnapshotProgress::Busy)), "050201"),
-            (encode(&RaftResponse::Snapshot(SnapshotProgress::Done { vote })), "050202030101"),
-            (encode(&RaftResponse::Snapshot(failed)), "050203026e6f"),
-            (encode(&RaftResponse::NotReady), "0503"),
-            (encode(&RaftResponse::NotUnderstood), "0504"),
+            (encode(&RaftResponse::Snapshot(SnapshotProgress::Busy)), "060201"),
+            (encode(&RaftResponse::Snapshot(SnapshotProgress::Done { vote })), "060202030101"),
+            (encode(&RaftResponse::Snapshot(failed)), "060203026e6f"),
+            (encode(&RaftResponse::NotReady), "0603"),
+            (encode(&RaftResponse::NotUnderstood), "0604"),
             (
                 encode(&RaftRequest::GiveWay { own: vote, candidate: Vote::new(4, 2) }),
-                "0503030101040200",
+                "0603030101040200",
             ),
-            (encode(&RaftRequest::Stand { own: vote }), "0504030101"),
-            (encode(&RaftResponse::Followed(true)), "050501"),
-            (encode(&RaftRequest::ConfirmRead), "0505"),
-            (encode(&RaftResponse::Confirmed(Some(9))), "05060109"),
+            (encode(&RaftRequest::Stand { own: vote }), "0604030101"),
+            (encode(&RaftResponse::Followed(true)), "060501"),
+            (encode(&RaftRequest::ConfirmRead), "0605"),
+            (encode(&RaftRequest::HearsNoLeader), "0606"),
+            (encode(&RaftResponse::Confirmed(Some(9))), "06060109"),
         ]
     }
 

@@ -2,11 +2,9 @@
 // openraft's own error types are large, and its traits use them by value.
 #![allow(clippy::result_large_err)]
 
-mod append_budget;
 mod call_messages;
-mod clock_watch;
 mod contact;
-mod hand_over;
+mod lead;
 mod log_store;
 mod members;
 mod network;
@@ -33,7 +31,7 @@ use crate::owner::{CommittedEntry, OwnersError};
 use crate::store::StoreError;
 
 pub(crate) use call_messages::not_ready;
-pub use hand_over::HandOverError;
+pub use lead::HandOverError;
 use members::MemberNode;
 pub use members::{MemberChange, MemberChangeError};
 pub(crate) use node::RaftNode;

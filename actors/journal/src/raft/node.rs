@@ -57,6 +57,8 @@ pub(crate) struct RaftNode {
     leadership: watch::Sender<Leadership>,
     /// A leader without an answer of a quorum for this time no longer leads.
     pub(super) patience: Duration,
+    /// The interval between two calls of a leader.
+    pub(super) heartbeat: Duration,
     failure: watch::Sender<Option<String>>,
     running: Mutex<Option<JoinHandle<()>>>,
     /// Held while the members change, and while the lead is handed over: one change at a time.
@@ -98,6 +100,7 @@ impl RaftNode {
             }),
             leadership: watch::Sender::new(Leadership::Nobody),
             patience: settings.election.1,
+            heartbeat: settings.heartbeat,
             failure: watch::Sender::new(None),
             running: Mutex::new(None),
             changing: tokio::sync::Mutex::default(),
@@ -149,6 +152,9 @@ impl RaftNode {
             Some(RaftRequest::Append { request, news }) => {
                 self.snapshots.drop_given_up();
                 let answer = raft.append_entries(request).await;
+                if answer.as_ref().is_ok_and(follows) {
+                    self.contact.record_leader();
+                }
                 if let Some(news) = news.filter(|_| answer.as_ref().is_ok_and(follows)) {
                     self.contact.record_call(news, *self.peers.position.shown().borrow());
                 }
@@ -164,6 +170,7 @@ impl RaftNode {
             Some(RaftRequest::Stand { own }) => {
                 RaftResponse::Followed(self.follow_hand_over(raft, own, None).await)
             }
+            Some(RaftRequest::HearsNoLeader) => RaftResponse::Followed(self.hears_no_leader()),
             Some(RaftRequest::ConfirmRead) => {
                 RaftResponse::Confirmed(self.confirm_read(raft).await)
             }

@@ -10,7 +10,7 @@ use openraft::error::{Fatal, InitializeError, RaftError};
 use reelyard_core::event::Epoch;
 use reelyard_replication::{Leadership, MemberRecord};
 
-use super::clock_watch::ClockWatch;
+use super::lead::ClockWatch;
 use super::members::MemberNode;
 use super::members::peer_contacts::PeerContacts;
 use super::members::promotion::LearnerWatch;
@@ -83,6 +83,13 @@ impl RaftWatcher {
         if let Err(error) = self.found(raft).await {
             return self.fail(&error);
         }
+        tokio::select! {
+            () = self.watch(raft) => {}
+            () = self.node.guard_elections(raft) => self.fail("the raft node panicked"),
+        }
+    }
+
+    async fn watch(&self, raft: &Raft) {
         let mut metrics = raft.metrics();
         let mut seen = Instant::now();
         let mut leading = None;
@@ -119,7 +126,7 @@ impl RaftWatcher {
             if leading.is_some() {
                 self.finish_change(&now);
             }
-            clock.look(&self.node, raft, leading.is_some());
+            clock.look(&self.node, leading.is_some());
             let patience = if is_alone { until_quiet.unwrap_or(ALONE) } else { self.heartbeat };
             match tokio::time::timeout(patience, metrics.changed()).await {
                 Ok(Ok(())) => seen = Instant::now(),

@@ -9,11 +9,12 @@ use reelyard_core::settings::Fraction;
 settings! {
     /// Probes that find out which hosts are up.
     pub struct HeartbeatConfig {
-        /// Interval between two probes of a host.
-        interval: Duration = Default "5s",
+        /// Interval between two probes of a host. An old cfw closes a connection that is not used for 5 s.
+        interval: Duration = Default "4s",
         /// A probe without an answer fails after this time.
         timeout: Duration = Default "2s",
-        /// Part of the interval that varies at random, so that probes do not come in bursts.
+        /// Part of the interval that varies at random, so that probes do not come in bursts. Not used with
+        /// 256 hosts or fewer.
         jitter: Fraction = Default "0.1",
         /// After this number of failed probes in a row a host gets no new copies.
         suspect_after: NonZeroU32 = Default "1",

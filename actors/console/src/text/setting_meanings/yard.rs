@@ -20,9 +20,9 @@ super::korean_meanings! {
     "event_log.window": "요청 하나를 세는 기간입니다.";
     "event_log.hit_base": "이 기간 안의 요청 수가 이 값 이상이면 급상승 파일이 됩니다.";
     "event_log.time_zone": "자정에 새 로그 파일이 시작되는 시간대입니다. \"system\" 또는 \"Asia/Seoul\" 같은 IANA 이름을 씁니다.";
-    "heartbeat.interval": "호스트 상태를 확인하는 간격입니다.";
+    "heartbeat.interval": "호스트 상태를 확인하는 간격입니다. 이전 cfw는 5초 동안 쓰지 않은 연결을 닫습니다.";
     "heartbeat.timeout": "이 시간 안에 응답이 없으면 확인이 실패합니다.";
-    "heartbeat.jitter": "확인이 한꺼번에 몰리지 않도록 간격을 무작위로 바꾸는 비율입니다.";
+    "heartbeat.jitter": "확인이 한꺼번에 몰리지 않도록 간격을 무작위로 바꾸는 비율입니다. 호스트가 256대 이하이면 쓰지 않습니다.";
     "heartbeat.suspect_after": "연속으로 이 횟수만큼 확인이 실패하면 호스트에 새 사본을 보내지 않습니다.";
     "heartbeat.down_after": "연속으로 이 횟수만큼 확인이 실패하면 호스트의 진행 중인 복사를 포기합니다.";
     "heartbeat.up_after": "연속으로 이 횟수만큼 확인이 성공하면 호스트를 다시 정상으로 봅니다.";

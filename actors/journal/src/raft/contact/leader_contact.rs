@@ -13,6 +13,8 @@ use super::{ContactMark, LeaderNews, RECENT};
 pub(in crate::raft) struct LeaderContact {
     clock: Clock,
     process: u64,
+    /// When a leader last called whom this node follows.
+    heard: Mutex<Option<Duration>>,
     moments: Mutex<KnownMoments>,
     is_disk_full: AtomicBool,
     time: ClusterTime,
@@ -50,6 +52,7 @@ impl LeaderContact {
         LeaderContact {
             clock,
             process: fastrand::u64(..),
+            heard: Mutex::default(),
             moments: Mutex::default(),
             is_disk_full: AtomicBool::new(false),
             time,
@@ -61,6 +64,17 @@ impl LeaderContact {
     pub(in crate::raft) fn mark(&self) -> ContactMark {
         let at_us = u64::try_from(self.clock.uptime().as_micros()).unwrap_or(u64::MAX);
         ContactMark { process: self.process, at_us, wall: self.clock.reading().wall }
+    }
+
+    /// A leader has called, and this node follows it.
+    pub(in crate::raft) fn record_leader(&self) {
+        *self.heard.lock().unwrap_or_else(PoisonError::into_inner) = Some(self.clock.uptime());
+    }
+
+    /// The time since a leader called. None if none ever did.
+    pub(in crate::raft) fn leader_silence(&self) -> Option<Duration> {
+        let heard = *self.heard.lock().unwrap_or_else(PoisonError::into_inner);
+        heard.map(|heard| self.clock.uptime().saturating_sub(heard))
     }
 
     /// The leader has called, while the views show the log up to `shown`. News for an earlier process are ignored.

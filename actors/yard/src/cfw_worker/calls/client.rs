@@ -37,7 +37,7 @@ const LONGEST_ANSWER: u64 = 64 << 10;
 
 /// An unused connection is dropped after this time. An old cfw closes it after 5 s. So no call is sent on a
 /// connection that the other side is closing.
-const IDLE_CONNECTION: Duration = Duration::from_secs(4);
+const IDLE_CONNECTION: Duration = Duration::from_millis(4500);
 
 /// The HTTP client for all hosts of a process: it keeps their connections.
 pub fn http_client(settings: &CfwWorkerSettings) -> Result<Client, reqwest::Error> {
@@ -440,4 +440,18 @@ fn failure(error: reqwest::Error, timeout: Duration) -> AskFailure {
         cause = deeper;
     }
     AskFailure::Unreachable(cause.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::settings::heartbeat::HeartbeatConfig;
+
+    #[test]
+    fn probes_of_an_old_cfw_share_a_connection() {
+        let HeartbeatConfig { interval, jitter, .. } = HeartbeatConfig::default();
+        let longest = interval.mul_f64(1.0 + jitter.get());
+        assert!(longest < IDLE_CONNECTION, "a probe follows after up to {longest:?}");
+        assert!(IDLE_CONNECTION < Duration::from_secs(5), "an old cfw has closed the connection");
+    }
 }

@@ -259,7 +259,7 @@ impl Handler<ChangeSettings<HeartbeatSettings>> for HeartbeatSupervisor {
         let ChangeSettings(settings) = change;
         self.settings = settings;
         // If the new interval is shorter, the old one does not delay the next probe.
-        let soonest = settings.probe_schedule.next(self.shell.now(), fastrand::f64());
+        let soonest = settings.probe_schedule.next(self.shell.now(), self.draw());
         for watched in self.hosts.values_mut() {
             watched.next_probe = watched.next_probe.min(soonest);
         }

@@ -19,10 +19,10 @@ const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 /// which counts as a miss.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// Up to this part of their interval, and up to [`LONGEST_BATCH`], due probes of few hosts are collected.
+/// Probes of few hosts that are due within this part of their interval begin together.
 const BATCHED_PART: f64 = 0.2;
 
-/// The longest time that due probes of few hosts are collected.
+/// The longest time between probes of few hosts that begin together.
 const LONGEST_BATCH: Duration = Duration::from_secs(1);
 
 impl HeartbeatSupervisor {
@@ -31,10 +31,11 @@ impl HeartbeatSupervisor {
     /// probes started.
     pub(super) fn probe_due_hosts(&mut self, ctx: &mut Context<Self>) -> usize {
         let (now, probe_schedule) = (self.shell.now(), self.settings.probe_schedule);
+        let until = now.after(self.batch() / 2);
         let is_due = |watched: &WatchedHost| {
             !watched.is_being_probed
                 && !watched.in_maintenance
-                && probe_schedule.is_due(watched.next_probe, now)
+                && probe_schedule.is_due(watched.next_probe, until)
         };
         // A probe that was planned before the clock was set back counts as the most overdue.
         let planned =
@@ -57,9 +58,10 @@ impl HeartbeatSupervisor {
 
     fn probe(&mut self, host: HostAddr, now: Millis, ctx: &mut Context<Self>) {
         let wait = self.settings.timeout;
+        let next_probe = self.settings.probe_schedule.next(now, self.draw());
         let Some(watched) = self.hosts.get_mut(&host) else { return };
         watched.is_being_probed = true;
-        watched.next_probe = self.settings.probe_schedule.next(now, fastrand::f64());
+        watched.next_probe = next_probe;
         let watch = watched.watch;
         let answer = timeout(wait + GRACE, watched.probe.send(ProbeHeartbeat { timeout: wait }));
         let outcome = async move {
@@ -101,10 +103,10 @@ impl HeartbeatSupervisor {
         let next = self.hosts.values().filter(|host| !host.is_being_probed && !host.in_maintenance);
         let until_next = next.map(|host| host.next_probe.since(now)).min();
         let until_next = until_next.filter(|_| !self.is_behind);
-        let shortest = self.shortest_sleep();
-        // A probe begins at the first shared moment after it is due.
+        // A probe begins at the shared moment that is nearest to its time.
+        let batch = self.batch();
         let until_next =
-            until_next.map(|wait| self.shell.clock().shared_wait(wait + shortest, shortest));
+            until_next.map(|wait| self.shell.clock().shared_wait(wait + batch / 2, batch));
         let delay =
             until_next.unwrap_or(LONGEST_SLEEP).clamp(Duration::from_millis(1), LONGEST_SLEEP);
         self.sleep(delay, ctx);
@@ -112,12 +114,17 @@ impl HeartbeatSupervisor {
 
     /// Probes that become due within this time begin together, because each wake of the process costs more
     /// than a probe.
-    fn shortest_sleep(&self) -> Duration {
+    fn batch(&self) -> Duration {
         if !self.are_few() {
             return BATCH_DELAY;
         }
         let part = self.settings.probe_schedule.interval.mul_f64(BATCHED_PART);
         part.clamp(Duration::from_millis(1), LONGEST_BATCH)
+    }
+
+    /// The part of the jitter for the next probe. Few hosts have none, so that their probes stay together.
+    pub(super) fn draw(&self) -> f64 {
+        if self.are_few() { 0.5 } else { fastrand::f64() }
     }
 
     /// Starts the probes that are due: at once, or with many hosts in a moment. Then hosts that are

@@ -16,7 +16,7 @@ use crate::peers::wrk;
 use crate::subjects::boxes::box_actor::CLIENTS;
 
 /// The number of boxes: one is always free.
-const BOXES: u32 = 1000;
+pub const BOXES: u32 = 1000;
 
 /// The number of grants for the measurement of latency.
 const GRANTS: usize = 1000;
@@ -28,7 +28,7 @@ const SPAN: Duration = Duration::from_secs(8);
 const TIMES: usize = 3;
 
 /// The requests of `wrk`: an acquisition, then the release of the granted box.
-const CYCLES: &str = r#"
+pub const CYCLES: &str = r#"
     wrk.method = 'POST'
     wrk.headers['Content-Type'] = 'application/json'
     local wanted = '{"holder":"a bench","ttl":"1m","wait":"10s"}'

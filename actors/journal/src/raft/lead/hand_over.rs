@@ -13,9 +13,9 @@ use reelyard_core::event::Epoch;
 use reelyard_replication::{Leadership, Member};
 use tokio::time::timeout;
 
-use super::call_messages::{RaftRequest, RaftResponse};
-use super::node::RaftNode;
-use super::{LogId, Metrics, Raft};
+use crate::raft::call_messages::{RaftRequest, RaftResponse};
+use crate::raft::node::RaftNode;
+use crate::raft::{LogId, Metrics, Raft};
 
 /// Time limit for one call. A voter that does not answer grants its vote later, or not at all.
 const CALL_TIME: Duration = Duration::from_millis(200);
@@ -163,7 +163,7 @@ impl RaftNode {
     }
 
     /// Answers a call of the leader to give way, or to stand for election. True if this node does.
-    pub(super) async fn follow_hand_over(
+    pub(in crate::raft) async fn follow_hand_over(
         &self,
         raft: &Raft,
         own: Vote<u64>,

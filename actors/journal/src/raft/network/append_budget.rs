@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::CommitBatch;
+use crate::raft::CommitBatch;
 use openraft::EntryPayload;
 
 /// Bytes of the first call, before anything is known about the node.
@@ -14,10 +14,13 @@ const LARGEST: usize = 2 << 20;
 /// Bytes of an entry beside its commits.
 const OVERHEAD: usize = 64;
 
-/// A call that is answered within this part of its time limit may be followed by a larger one.
+/// A call that is answered within this part of a heartbeat may be followed by a larger one.
 const QUICK: u32 = 4;
 
-/// Adapts like the congestion window of TCP: doubled after a quick answer, halved without one.
+/// A call that takes longer than this number of heartbeats is followed by a smaller one.
+const SLOW: u32 = 4;
+
+/// Adapts like the congestion window of TCP: doubled after a quick answer, halved after a slow one and without one.
 #[derive(Debug)]
 pub(super) struct AppendBudget {
     bytes: usize,
@@ -31,7 +34,7 @@ impl Default for AppendBudget {
 
 impl AppendBudget {
     /// How many of the entries one call carries. At least one, because an entry cannot be divided.
-    pub(super) fn fitting(&self, entries: &[openraft::Entry<super::Types>]) -> usize {
+    pub(super) fn fitting(&self, entries: &[openraft::Entry<crate::raft::Types>]) -> usize {
         let mut bytes = 0;
         for (count, entry) in entries.iter().enumerate() {
             bytes += OVERHEAD + payload_bytes(&entry.payload);
@@ -42,22 +45,22 @@ impl AppendBudget {
         entries.len()
     }
 
-    /// A call begins. Until its answer it counts as lost, because its caller may give it up at any time.
-    pub(super) fn begin(&mut self) {
-        self.bytes = (self.bytes / 2).max(OVERHEAD);
+    /// A call was answered after `elapsed`. `is_full` if it carried all that it was allowed to.
+    pub(super) fn answered(&mut self, elapsed: Duration, heartbeat: Duration, is_full: bool) {
+        if elapsed > heartbeat.saturating_mul(SLOW) {
+            self.lost();
+        } else if is_full && elapsed.saturating_mul(QUICK) <= heartbeat {
+            self.bytes = self.bytes.saturating_mul(2).min(LARGEST);
+        }
     }
 
-    /// The call that began last was answered after `elapsed`, and had the time `limit`. `is_full` if it carried all
-    /// that it was allowed to.
-    pub(super) fn answered(&mut self, elapsed: Duration, limit: Duration, is_full: bool) {
-        let before = self.bytes.saturating_mul(2);
-        let is_quick = elapsed.saturating_mul(QUICK) <= limit;
-        let next = if is_full && is_quick { before.saturating_mul(2) } else { before };
-        self.bytes = next.min(LARGEST);
+    /// A call failed, or was not answered in time.
+    pub(super) fn lost(&mut self) {
+        self.bytes = (self.bytes / 2).max(OVERHEAD);
     }
 }
 
-fn payload_bytes(payload: &EntryPayload<super::Types>) -> usize {
+fn payload_bytes(payload: &EntryPayload<crate::raft::Types>) -> usize {
     match payload {
         EntryPayload::Normal(CommitBatch(bytes)) => bytes.len(),
         EntryPayload::Blank | EntryPayload::Membership(_) => 0,
@@ -69,9 +72,9 @@ mod tests {
     use super::*;
     use openraft::{CommittedLeaderId, Entry, LogId};
 
-    const LIMIT: Duration = Duration::from_millis(100);
+    const HEARTBEAT: Duration = Duration::from_millis(100);
 
-    fn entries(count: u64) -> Vec<Entry<super::super::Types>> {
+    fn entries(count: u64) -> Vec<Entry<crate::raft::Types>> {
         let entry = |index| Entry {
             log_id: LogId::new(CommittedLeaderId::new(1, 1), index),
             payload: EntryPayload::Normal(CommitBatch(vec![0; 32 << 10].into())),
@@ -87,31 +90,32 @@ mod tests {
         assert_eq!(budget.fitting(&all[..3]), 3);
         assert_eq!(budget.fitting(&[]), 0);
         for _ in 0..40 {
-            budget.begin();
+            budget.lost();
         }
         assert_eq!(budget.fitting(&all), 1);
     }
 
     #[test]
-    fn it_grows_with_quick_answers_and_shrinks_without_answers() {
+    fn it_grows_with_quick_answers_and_shrinks_with_slow_ones_and_without() {
         let mut budget = AppendBudget::default();
         let call = |budget: &mut AppendBudget, answer: Option<u64>| {
-            budget.begin();
-            if let Some(millis) = answer {
-                budget.answered(Duration::from_millis(millis), LIMIT, true);
+            match answer {
+                Some(millis) => budget.answered(Duration::from_millis(millis), HEARTBEAT, true),
+                None => budget.lost(),
             }
             budget.bytes
         };
         assert_eq!(call(&mut budget, Some(5)), 2 * FIRST);
-        assert_eq!(call(&mut budget, Some(60)), 2 * FIRST, "a slow answer keeps the size");
-        assert_eq!(call(&mut budget, None), FIRST);
+        assert_eq!(call(&mut budget, Some(60)), 2 * FIRST);
+        assert_eq!(call(&mut budget, Some(400)), 2 * FIRST, "a long way keeps the size");
+        assert_eq!(call(&mut budget, Some(401)), FIRST);
         assert_eq!(call(&mut budget, None), FIRST / 2);
         for _ in 0..20 {
             call(&mut budget, Some(1));
         }
         assert_eq!(budget.bytes, LARGEST);
-        budget.begin();
-        budget.answered(Duration::from_millis(1), LIMIT, false);
-        assert_eq!(budget.bytes, LARGEST, "a small call says nothing about large ones");
+        budget.lost();
+        budget.answered(Duration::from_millis(1), HEARTBEAT, false);
+        assert_eq!(budget.bytes, LARGEST / 2, "a small call says nothing about large ones");
     }
 }

@@ -4,22 +4,21 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::Raft;
-use super::node::RaftNode;
+use crate::raft::node::RaftNode;
 
 /// Pause before the lead is handed over again after a failure.
 const RETRY: Duration = Duration::from_secs(1);
 
 /// The clock of this node, as the watcher sees it.
 #[derive(Debug, Default)]
-pub(super) struct ClockWatch {
+pub(in crate::raft) struct ClockWatch {
     is_wrong: bool,
     handed_over: Option<Instant>,
 }
 
 impl ClockWatch {
-    /// Stands for election only with a right clock, and hands the lead over with a wrong one.
-    pub(super) fn look(&mut self, node: &Arc<RaftNode>, raft: &Raft, is_leading: bool) {
+    /// Hands the lead over with a wrong clock.
+    pub(in crate::raft) fn look(&mut self, node: &Arc<RaftNode>, is_leading: bool) {
         let ahead_ms = node.clock_ahead(is_leading);
         let is_wrong = !node.peers.quorum.is_within_bound(ahead_ms);
         if std::mem::replace(&mut self.is_wrong, is_wrong) != is_wrong {
@@ -31,7 +30,6 @@ impl ClockWatch {
                 false => tracing::info!(ahead_ms, "the wall clock is near the median again"),
             }
         }
-        raft.runtime_config().elect(!is_wrong);
         let is_recent = self.handed_over.is_some_and(|at| at.elapsed() < RETRY);
         if is_wrong && is_leading && !is_recent {
             self.handed_over = Some(Instant::now());

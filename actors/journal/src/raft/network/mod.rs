@@ -1,8 +1,11 @@
 //! openraft's calls as opaque bytes over a [`Transport`].
 
+mod append_budget;
+mod append_on_way;
+
 use std::future::Future;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use openraft::error::{
     Fatal, RPCError, RaftError, RemoteError, ReplicationClosed, StreamingError,
@@ -15,10 +18,10 @@ use openraft::raft::{
 use openraft::{RaftNetwork, RaftNetworkFactory, Snapshot, Vote};
 use reelyard_replication::{CallTarget, MemberRecord, NodeUnreachable, Transport};
 use tokio::sync::watch;
+use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use super::Types;
-use super::append_budget::AppendBudget;
 use super::call_messages::{RaftRequest, RaftResponse, decode, encode, follows};
 use super::cannot_read_log;
 use super::contact::QuorumContact;
@@ -28,6 +31,8 @@ use super::snapshot_transfer::{PART_TIMEOUT, SnapshotNotSent, SnapshotSender};
 use crate::shown_position::ShownPosition;
 use crate::status::SnapshotOnWay;
 use crate::store::DiskSpace;
+use append_budget::AppendBudget;
+use append_on_way::AppendOnWay;
 
 /// The reason why a node with another call version cannot be used.
 const ANOTHER_VERSION: &str = "it speaks another version of the calls between nodes: run the same version of reelyard on all nodes";
@@ -36,10 +41,13 @@ const ANOTHER_VERSION: &str = "it speaks another version of the calls between no
 const NO_QUORUM: &str =
     "no quorum answers this leader: it is silent, so that the others can elect another one";
 
+/// An append call without an answer is given up after this time. Then its entries are sent again.
+const LONGEST_WAY: Duration = Duration::from_secs(2);
+
 /// How long a node that could not be reached gets no calls.
 const RETRY_PAUSE: Duration = Duration::from_millis(100);
 
-/// Makes a [`Peer`] for each other node.
+/// Makes a [`PeerNetwork`] for each other node.
 #[derive(Clone)]
 pub(super) struct PeerFactory {
     /// Id of the node that calls.
@@ -54,10 +62,14 @@ pub(super) struct PeerFactory {
 }
 
 impl RaftNetworkFactory<Types> for PeerFactory {
-    type Network = Peer;
+    type Network = PeerNetwork;
 
-    async fn new_client(&mut self, target: u64, member: &MemberNode) -> Peer {
-        self.peer(target, &member.0)
+    async fn new_client(&mut self, target: u64, member: &MemberNode) -> PeerNetwork {
+        PeerNetwork {
+            peer: self.peer(target, &member.0),
+            append_budget: AppendBudget::default(),
+            on_way: None,
+        }
     }
 }
 
@@ -72,12 +84,12 @@ impl PeerFactory {
             quorum: self.quorum.clone(),
             position: self.position.clone(),
             room: self.room.clone(),
-            append_budget: AppendBudget::default(),
         }
     }
 }
 
-/// Another node of the cluster.
+/// Another node of the cluster. Clones call the same one.
+#[derive(Clone)]
 pub(super) struct Peer {
     /// Id of the node that calls.
     node: u64,
@@ -87,8 +99,17 @@ pub(super) struct Peer {
     quorum: QuorumContact,
     position: Arc<ShownPosition>,
     room: watch::Receiver<DiskSpace>,
-    append_budget: AppendBudget,
 }
+
+/// Another node, as openraft calls it.
+pub(super) struct PeerNetwork {
+    peer: Peer,
+    append_budget: AppendBudget,
+    /// The last call with entries, until openraft has its answer.
+    on_way: Option<AppendOnWay>,
+}
+
+type AppendAnswer = Result<AppendEntriesResponse<u64>, CallError<RaftError<u64>>>;
 
 type CallError<E> = RPCError<u64, MemberNode, E>;
 
@@ -107,14 +128,28 @@ impl Peer {
         }
     }
 
-    async fn append(
-        &self,
-        request: AppendEntriesRequest<Types>,
-    ) -> Result<AppendEntriesResponse<u64>, CallError<RaftError<u64>>> {
+    /// Sends entries. The call goes on when nobody waits for its answer.
+    fn start_append(&self, request: AppendEntriesRequest<Types>) -> JoinHandle<AppendAnswer> {
+        let peer = self.clone();
+        tokio::spawn(async move {
+            let answer = timeout(LONGEST_WAY, peer.append(request)).await;
+            let silent = |_| Err(peer.fails(format!("no answer within {LONGEST_WAY:?}")));
+            answer.unwrap_or_else(silent)
+        })
+    }
+
+    async fn append_answer(&self, call: &mut JoinHandle<AppendAnswer>) -> AppendAnswer {
+        call.await.unwrap_or_else(|why| Err(self.fails(why.to_string())))
+    }
+
+    fn fails(&self, why: String) -> CallError<RaftError<u64>> {
+        PeerUnreachable::new(&NodeUnreachable { node: self.target.node, why }).into()
+    }
+
+    async fn append(&self, request: AppendEntriesRequest<Types>) -> AppendAnswer {
         let (to, term) = (self.target.node, request.vote.leader_id.term);
         if self.quorum.keeps_silent(term) {
-            let silent = NodeUnreachable { node: to, why: NO_QUORUM.to_owned() };
-            return Err(PeerUnreachable::new(&silent).into());
+            return Err(self.fails(NO_QUORUM.to_owned()));
         }
         let state = (self.position.applied(), self.room.borrow().full.is_some());
         let news = self.quorum.news(to, term, state);
@@ -176,32 +211,31 @@ impl Peer {
     }
 }
 
-impl RaftNetwork<Types> for Peer {
+impl RaftNetwork<Types> for PeerNetwork {
+    /// openraft drops this future after one heartbeat, and then wants to send the same entries again. The call itself
+    /// goes on, because over a long way no answer arrives that soon.
     async fn append_entries(
         &mut self,
-        mut request: AppendEntriesRequest<Types>,
+        request: AppendEntriesRequest<Types>,
         option: RPCOption,
-    ) -> Result<AppendEntriesResponse<u64>, CallError<RaftError<u64>>> {
-        if request.entries.is_empty() {
-            return self.append(request).await;
-        }
-        let sent = self.append_budget.fitting(&request.entries);
-        let is_cut = sent < request.entries.len();
-        request.entries.truncate(sent);
-        let last = request.entries.last().map(|entry| entry.log_id);
-        // openraft drops this future at the end of the time limit. Then nothing after the call runs.
-        self.append_budget.begin();
-        let began = Instant::now();
-        let answer = self.append(request).await;
-        if answer.is_ok() {
-            self.append_budget.answered(began.elapsed(), option.hard_ttl(), is_cut);
-        }
-        match answer {
-            Ok(AppendEntriesResponse::Success) if is_cut => {
-                Ok(AppendEntriesResponse::PartialSuccess(last))
+    ) -> AppendAnswer {
+        let Some(wanted) = request.entries.last().map(|entry| entry.log_id) else {
+            return self.peer.append_answer(&mut self.peer.start_append(request)).await;
+        };
+        self.on_way.take_if(|on_way| !on_way.begins_like(&request));
+        let on_way = match &mut self.on_way {
+            Some(on_way) => {
+                // The node would elect another leader if it heard nothing during a long call.
+                let heartbeat = AppendEntriesRequest { entries: Vec::new(), ..request };
+                drop(self.peer.start_append(heartbeat));
+                on_way
             }
-            answer => answer,
-        }
+            empty => empty.insert(AppendOnWay::begin(&self.peer, request, &self.append_budget)),
+        };
+        let adapted = (&mut self.append_budget, option.hard_ttl());
+        let answer = on_way.answer(&self.peer, wanted, adapted).await;
+        self.on_way = None;
+        answer
     }
 
     async fn full_snapshot(
@@ -213,7 +247,7 @@ impl RaftNetwork<Types> for Peer {
     ) -> Result<SnapshotResponse<u64>, StreamingError<Types, Fatal<u64>>> {
         tokio::select! {
             closed = cancel => Err(closed.into()),
-            sent = self.send_snapshot(vote, snapshot) => match sent {
+            sent = self.peer.send_snapshot(vote, snapshot) => match sent {
                 Ok(vote) => Ok(SnapshotResponse::new(vote)),
                 Err(SnapshotNotSent::Unreachable(why)) => Err(PeerUnreachable::new(&why).into()),
                 Err(SnapshotNotSent::Unreadable(why)) => Err(cannot_read_log(why).into()),
@@ -226,11 +260,12 @@ impl RaftNetwork<Types> for Peer {
         request: VoteRequest<u64>,
         _: RPCOption,
     ) -> Result<VoteResponse<u64>, CallError<RaftError<u64>>> {
-        let answer = self.call(RaftRequest::Vote(request)).await.map(|response| match response {
+        let answer = self.peer.call(RaftRequest::Vote(request)).await;
+        let answer = answer.map(|response| match response {
             RaftResponse::Vote(answer) => Some(answer),
             _ => None,
         });
-        self.raft_answer(answer)
+        self.peer.raft_answer(answer)
     }
 
     fn backoff(&self) -> Backoff {
