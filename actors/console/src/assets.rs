@@ -54,7 +54,7 @@ assets! {
     /// Colours, letters and layout.
     STYLE = "console.css", "console.css", "text/css; charset=utf-8",
         "reelyard", "MIT OR Apache-2.0",
-        "66a8dbdbbe3f6e08332324914b6c20fd7c8aa05fc5fe07aad0f8c0f80a74b388";
+        "019dd2d63b865fb52cb5150ec8fb0cfcb160b7da2485bb56ec3ab4a1e2921a3d";
     /// Keys, ages, selection, copying and dialogs.
     SCRIPT = "console.js", "console.js", "text/javascript; charset=utf-8",
         "reelyard", "MIT OR Apache-2.0",
