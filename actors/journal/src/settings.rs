@@ -26,9 +26,8 @@ pub struct JournalOptions {
     pub founders: BTreeMap<u64, MemberRecord>,
     /// How long a commit waits before its outcome is reported as unknown.
     pub commit_timeout: Duration,
-    /// The interval of a leader's heartbeats. Also the time-out of one append call between nodes: below
-    /// 100 ms, slow first connections look like lost ones. A node that is alone sends none, and uses the same
-    /// value, so that other nodes can join it while it runs.
+    /// The interval of a leader's heartbeats. A node that is alone sends none, and uses the same value, so that
+    /// other nodes can join it while it runs.
     pub heartbeat: Duration,
     /// A follower without a heartbeat starts an election after a random time between these.
     pub election: (Duration, Duration),

@@ -271,7 +271,7 @@ fn a_flapping_link_causes_no_change_of_the_leader() {
         for id in 0..3 {
             let before = cluster.hub.refused_calls(cut_off);
             cluster.hub.isolate(cut_off);
-            // An election begins after at most 24 heartbeats. There are two other nodes.
+            // An election would begin after at most 24 heartbeats. Each question goes to two nodes.
             eventually("the node has long been cut off", || {
                 cluster.hub.refused_calls(cut_off) >= before + CALLS_OF_A_CUT
             })

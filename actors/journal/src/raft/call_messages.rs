@@ -6,9 +6,9 @@ use openraft::raft::{AppendEntriesRequest, AppendEntriesResponse, VoteRequest, V
 use reelyard_replication::CallKind;
 use serde::{Deserialize, Serialize};
 
-use super::Types;
 use super::contact::{ContactMark, LeaderNews};
 use super::snapshot_transfer::{SnapshotPart, SnapshotProgress};
+use super::{LogId, Types};
 
 /// Version of the calls between nodes. The bodies are openraft's types in postcard, so a new version of
 /// openraft, and any change of [`RaftRequest`] or [`RaftResponse`], needs another number. A test keeps the
@@ -35,8 +35,10 @@ pub(super) enum RaftRequest {
     },
     /// The receiver confirms with a quorum that it leads, and answers the end of its log.
     ConfirmRead,
-    /// Whether the receiver hears no leader, and does not lead.
-    HearsNoLeader,
+    /// Whether the receiver would vote for the caller, whose log ends with `last`.
+    WouldVote {
+        last: Option<LogId>,
+    },
 }
 
 impl RaftRequest {
@@ -49,7 +51,7 @@ impl RaftRequest {
             | RaftRequest::GiveWay { .. }
             | RaftRequest::Stand { .. }
             | RaftRequest::ConfirmRead
-            | RaftRequest::HearsNoLeader => CallKind::Vote,
+            | RaftRequest::WouldVote { .. } => CallKind::Vote,
             RaftRequest::Snapshot(_) => CallKind::Snapshot,
         }
     }
@@ -208,7 +210,7 @@ mod tests {
             (encode(&RaftRequest::Stand { own: vote }), "0604030101"),
             (encode(&RaftResponse::Followed(true)), "060501"),
             (encode(&RaftRequest::ConfirmRead), "0605"),
-            (encode(&RaftRequest::HearsNoLeader), "0606"),
+            (encode(&RaftRequest::WouldVote { last: Some(log_id(4)) }), "060601030104"),
             (encode(&RaftResponse::Confirmed(Some(9))), "06060109"),
         ]
     }

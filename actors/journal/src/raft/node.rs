@@ -59,6 +59,8 @@ pub(crate) struct RaftNode {
     pub(super) patience: Duration,
     /// The interval between two calls of a leader.
     pub(super) heartbeat: Duration,
+    /// Up to this time a node waits longer than `patience` before it stands for election.
+    pub(super) election_spread: Duration,
     failure: watch::Sender<Option<String>>,
     running: Mutex<Option<JoinHandle<()>>>,
     /// Held while the members change, and while the lead is handed over: one change at a time.
@@ -101,6 +103,7 @@ impl RaftNode {
             leadership: watch::Sender::new(Leadership::Nobody),
             patience: settings.election.1,
             heartbeat: settings.heartbeat,
+            election_spread: settings.election.1.saturating_sub(settings.election.0),
             failure: watch::Sender::new(None),
             running: Mutex::new(None),
             changing: tokio::sync::Mutex::default(),
@@ -170,7 +173,9 @@ impl RaftNode {
             Some(RaftRequest::Stand { own }) => {
                 RaftResponse::Followed(self.follow_hand_over(raft, own, None).await)
             }
-            Some(RaftRequest::HearsNoLeader) => RaftResponse::Followed(self.hears_no_leader()),
+            Some(RaftRequest::WouldVote { last }) => {
+                RaftResponse::Followed(self.would_vote(raft, last))
+            }
             Some(RaftRequest::ConfirmRead) => {
                 RaftResponse::Confirmed(self.confirm_read(raft).await)
             }

@@ -90,7 +90,7 @@ fn config(settings: &JournalOptions) -> Result<Config, OpenError> {
         heartbeat_interval: millis(settings.heartbeat),
         election_timeout_min: millis(settings.election.0),
         election_timeout_max: millis(settings.election.1),
-        // [`RaftNode::guard_elections`] allows them.
+        // [`RaftNode::stand_when_due`] begins them.
         enable_elect: false,
         max_payload_entries: ENTRIES_PER_CALL,
         // Snapshots are taken by the size of the log, not by its count of entries.

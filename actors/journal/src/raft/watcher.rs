@@ -85,7 +85,7 @@ impl RaftWatcher {
         }
         tokio::select! {
             () = self.watch(raft) => {}
-            () = self.node.guard_elections(raft) => self.fail("the raft node panicked"),
+            () = self.node.stand_when_due(raft) => self.fail("the raft node panicked"),
         }
     }
 

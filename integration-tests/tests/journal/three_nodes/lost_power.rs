@@ -102,8 +102,9 @@ impl WorkingCluster {
         let report = check(image.path(), None).unwrap();
         assert_eq!(report.condition, Condition::Whole, "{report:?}");
         let again = start(&self.cluster.hub, node, image).await;
-        self.cluster.members.insert(node, again);
         self.cluster.hub.heal();
+        assert!(again.journal.caught_up(PieceId::Probe).await, "its owner comes back");
+        self.cluster.members.insert(node, again);
     }
 }
 

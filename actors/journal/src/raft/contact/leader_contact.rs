@@ -13,8 +13,8 @@ use super::{ContactMark, LeaderNews, RECENT};
 pub(in crate::raft) struct LeaderContact {
     clock: Clock,
     process: u64,
-    /// When a leader last called whom this node follows.
-    heard: Mutex<Option<Duration>>,
+    /// When a leader last called whom this node follows. At first the start of this node.
+    heard: Mutex<Duration>,
     moments: Mutex<KnownMoments>,
     is_disk_full: AtomicBool,
     time: ClusterTime,
@@ -49,10 +49,11 @@ struct LeaderMoment {
 impl LeaderContact {
     /// No leader was heard yet.
     pub(in crate::raft) fn new(clock: Clock, time: ClusterTime) -> Self {
+        let heard = clock.uptime();
         LeaderContact {
             clock,
             process: fastrand::u64(..),
-            heard: Mutex::default(),
+            heard: Mutex::new(heard),
             moments: Mutex::default(),
             is_disk_full: AtomicBool::new(false),
             time,
@@ -68,13 +69,13 @@ impl LeaderContact {
 
     /// A leader has called, and this node follows it.
     pub(in crate::raft) fn record_leader(&self) {
-        *self.heard.lock().unwrap_or_else(PoisonError::into_inner) = Some(self.clock.uptime());
+        *self.heard.lock().unwrap_or_else(PoisonError::into_inner) = self.clock.uptime();
     }
 
-    /// The time since a leader called. None if none ever did.
-    pub(in crate::raft) fn leader_silence(&self) -> Option<Duration> {
+    /// The time since a leader called, or since the start. A call that waited in a buffer counts from its arrival.
+    pub(in crate::raft) fn leader_silence(&self) -> Duration {
         let heard = *self.heard.lock().unwrap_or_else(PoisonError::into_inner);
-        heard.map(|heard| self.clock.uptime().saturating_sub(heard))
+        self.clock.uptime().saturating_sub(heard)
     }
 
     /// The leader has called, while the views show the log up to `shown`. News for an earlier process are ignored.

@@ -1,7 +1,7 @@
-//! Elections only while a majority hears no leader.
+//! When this node stands for election: after it has heard no leader for the lease, and a majority would vote for it.
 //!
-//! A node that was cut off would stand for election again and again. Once its link is back, its higher term would
-//! depose the leader. So it first asks the others, which has the effect of a pre-vote. openraft 0.9 has none.
+//! openraft would let a node stand that was cut off. Its higher term would depose the leader once the link is back. So
+//! openraft's own timer is off, and this node first asks the others: a pre-vote, which openraft 0.9 does not have.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -11,79 +11,89 @@ use openraft::ServerState;
 use reelyard_replication::Member;
 use tokio::time::{sleep, timeout};
 
-use crate::raft::Raft;
 use crate::raft::call_messages::{RaftRequest, RaftResponse};
+use crate::raft::members::member_node::members_of;
 use crate::raft::node::RaftNode;
-
-/// A leader that was not heard for this number of heartbeats counts as silent.
-const SILENT_HEARTBEATS: u32 = 2;
+use crate::raft::{LogId, Raft};
 
 impl RaftNode {
-    /// Lets openraft begin elections only while this node may lead, until the raft node ends.
-    pub(in crate::raft) async fn guard_elections(&self, raft: &Raft) {
+    /// Stands for election whenever that is due, until the raft node ends.
+    pub(in crate::raft) async fn stand_when_due(&self, raft: &Raft) {
         let mut metrics = raft.metrics();
-        let mut may_stand = false;
-        loop {
-            if metrics.borrow().state == ServerState::Leader {
-                may_stand = false;
-                raft.runtime_config().elect(false);
+        // Different nodes wait for different times, so that one of them stands first.
+        let mut extra = self.random_wait();
+        // A leader stands for no election. One that is alone does not wake here.
+        while metrics.wait_for(|now| now.state != ServerState::Leader).await.is_ok() {
+            let due = (self.patience + extra).saturating_sub(self.contact.leader_silence());
+            if !due.is_zero() {
+                sleep(due).await;
+                continue;
             }
-            // A leader stands for no election, and one that is alone does not wake.
-            if metrics.wait_for(|now| now.state != ServerState::Leader).await.is_err() {
+            if !self.may_stand(raft).await {
+                sleep(self.heartbeat).await;
+                continue;
+            }
+            tracing::info!("a majority hears no leader: this node stands for election");
+            if raft.trigger().elect().await.is_err() {
                 return;
             }
-            let voters = metrics.borrow().membership_config.membership().get_joint_config().clone();
-            let has_right_clock = self.peers.quorum.is_within_bound(self.contact.ahead_ms());
-            let before = may_stand;
-            may_stand = has_right_clock && self.most_hear_no_leader(&voters).await;
-            raft.runtime_config().elect(may_stand);
-            if may_stand && !before {
-                tracing::info!("a majority hears no leader: this node may stand for election");
-            }
-            sleep(self.heartbeat).await;
+            extra = self.random_wait();
+            sleep(self.patience.saturating_sub(self.election_spread) + extra).await;
         }
     }
 
-    /// Whether this node has heard no leader lately, and does not lead itself.
-    pub(in crate::raft) fn hears_no_leader(&self) -> bool {
-        let silence = self.contact.leader_silence();
-        let is_silent = silence.is_none_or(|silence| silence > self.silent_after());
-        is_silent && !self.certainly_leads()
+    /// Whether this node would vote for a node whose log ends with `last`: it hears no leader and does not lead itself,
+    /// and its log has nothing newer.
+    pub(in crate::raft) fn would_vote(&self, raft: &Raft, last: Option<LogId>) -> bool {
+        let hears_no_leader = self.contact.leader_silence() > self.patience;
+        hears_no_leader && !self.certainly_leads() && end_of_log(raft) <= last
     }
 
-    /// Whether a majority of each set of voters, this node included, hears no leader.
-    async fn most_hear_no_leader(&self, voters: &[BTreeSet<u64>]) -> bool {
+    async fn may_stand(&self, raft: &Raft) -> bool {
+        let last = end_of_log(raft);
+        let membership = raft.metrics().borrow().membership_config.membership().clone();
+        let voters = membership.get_joint_config();
+        let has_right_clock = self.peers.quorum.is_within_bound(self.contact.ahead_ms());
         let is_voter = voters.iter().any(|set| set.contains(&self.id));
-        if !is_voter || !self.hears_no_leader() {
+        if !is_voter || !has_right_clock || !self.would_vote(raft, last) {
             return false;
         }
-        let mut silent = BTreeSet::from([self.id]);
-        let is_majority = |silent: &BTreeSet<u64>| {
-            voters.iter().all(|set| set.intersection(silent).count() > set.len() / 2)
-        };
-        let others = self.members().into_iter().filter(|member| {
-            member.number != self.id && voters.iter().any(|set| set.contains(&member.number))
-        });
-        let mut answers: FuturesUnordered<_> = others.map(|member| self.asks(member)).collect();
-        while !is_majority(&silent) {
+        let mut agree = BTreeSet::from([self.id]);
+        let others = members_of(&membership)
+            .into_iter()
+            .filter(|member| member.is_voter && member.number != self.id);
+        let mut answers: FuturesUnordered<_> =
+            others.map(|member| self.ask_for_vote(member, last)).collect();
+        while !is_majority(&agree, voters) {
             match answers.next().await {
-                Some(answer) => silent.extend(answer),
+                Some(agrees) => agree.extend(agrees),
                 None => return false,
             }
         }
-        true
+        // The leader may have called meanwhile.
+        self.would_vote(raft, last)
     }
 
-    /// The number of a voter that hears no leader. None if it hears one, or does not answer.
-    async fn asks(&self, member: Member) -> Option<u64> {
+    /// The number of a voter that would vote for this node. None if it would not, or does not answer.
+    async fn ask_for_vote(&self, member: Member, last: Option<LogId>) -> Option<u64> {
         let peer = self.peers.peer(member.number, &member.record);
-        match timeout(self.patience, peer.call(RaftRequest::HearsNoLeader)).await {
+        match timeout(self.patience, peer.call(RaftRequest::WouldVote { last })).await {
             Ok(Ok(RaftResponse::Followed(true))) => Some(member.number),
             _ => None,
         }
     }
 
-    fn silent_after(&self) -> Duration {
-        self.heartbeat * SILENT_HEARTBEATS
+    fn random_wait(&self) -> Duration {
+        self.election_spread.mul_f64(fastrand::f64())
     }
+}
+
+/// The last entry of the log of this node.
+fn end_of_log(raft: &Raft) -> Option<LogId> {
+    raft.data_metrics().borrow().last_log
+}
+
+/// Whether a majority of each set of voters agrees.
+fn is_majority(agree: &BTreeSet<u64>, voters: &[BTreeSet<u64>]) -> bool {
+    voters.iter().all(|set| set.intersection(agree).count() > set.len() / 2)
 }
