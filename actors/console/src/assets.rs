@@ -54,7 +54,7 @@ assets! {
     /// Colours, letters and layout.
     STYLE = "console.css", "console.css", "text/css; charset=utf-8",
         "reelyard", "MIT OR Apache-2.0",
-        "a1e9018ee61dfe8510623eaea686cf9e9e4a73411fa6f3cc8f23c3903dea4cf8";
+        "019dd2d63b865fb52cb5150ec8fb0cfcb160b7da2485bb56ec3ab4a1e2921a3d";
     /// Keys, ages, selection, copying and dialogs.
     SCRIPT = "console.js", "console.js", "text/javascript; charset=utf-8",
         "reelyard", "MIT OR Apache-2.0",

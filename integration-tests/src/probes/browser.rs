@@ -199,12 +199,13 @@ impl Browser {
     pub async fn picture(&self, tallest: Option<u32>) -> Result<Vec<u8>> {
         let metrics = self.devtools("Page.getLayoutMetrics", &json!({})).await?;
         let content = &metrics["cssContentSize"];
-        let view = &metrics["cssLayoutViewport"];
+        // The viewport of the metrics is without the scroll bars.
+        let window = self.evaluate("[innerWidth, innerHeight]").await?;
         let height = match tallest {
             Some(tallest) => content["height"].as_f64().unwrap_or(0.0).min(f64::from(tallest)),
-            None => view["clientHeight"].as_f64().unwrap_or(0.0),
+            None => window[1].as_f64().unwrap_or(0.0),
         };
-        let width = view["clientWidth"].as_f64().unwrap_or(0.0);
+        let width = window[0].as_f64().unwrap_or(0.0);
         let wanted = json!({
             "format": "png", "captureBeyondViewport": tallest.is_some(),
             "clip": { "x": 0, "y": 0, "width": width, "height": height, "scale": 1 },

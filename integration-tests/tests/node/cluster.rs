@@ -27,6 +27,11 @@ fn three_nodes_answer_changes_anywhere_and_survive_the_loss_of_the_leader() -> R
         cluster.wait(index, "the node has all tokens", |_| {
             (0..3).all(|by| has_token(&cluster, index, &format!("by-{by}"))).then_some(())
         })?;
+        cluster.wait(index, "its console names the leader and the epoch", |view| {
+            let (leader, epoch) = (view["leader"].as_u64()?, view["epoch"].as_u64()?);
+            let page = cluster.request(index, "GET", "/console/guide", "")?;
+            page.body.contains(&format!("Node {leader} leads, epoch {epoch}")).then_some(())
+        })?;
     }
     if let Some(leader) = &mut cluster.nodes[0].process {
         leader.kill();

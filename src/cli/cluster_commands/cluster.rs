@@ -4,9 +4,11 @@ use std::io::Write;
 
 use clap::{Args, Subcommand};
 use reelyard_api::Ttl;
+use reelyard_console::address::ROOT;
 
 use super::{certs, forming, members};
 use crate::cli::client::{NodeArgs, NodeClient};
+use crate::cli::output::ViewArgs;
 use crate::cli::support::failure::CommandFailure;
 use crate::cli::support::layers::LayerArgs;
 
@@ -63,7 +65,10 @@ enum MemberCommand {
         layers: LayerArgs,
     },
     /// Show the members: who leads, who votes, who is behind, who cannot be reached.
-    Status,
+    Status {
+        #[command(flatten)]
+        view: ViewArgs,
+    },
     /// Give a learner a vote at once. It gets one by itself after ten seconds without a gap.
     Promote {
         /// Number of the learner.
@@ -109,7 +114,10 @@ fn change_members(
         MemberCommand::Init { layers } => forming::init(layers, out),
         MemberCommand::Join { at, secret, layers } => forming::join(&at, &secret, layers, out),
         MemberCommand::Invite { ttl } => members::invite(&NodeClient::new(node)?, ttl, out),
-        MemberCommand::Status => members::show(&NodeClient::new(node)?, out),
+        MemberCommand::Status { view } => {
+            let client = NodeClient::new(node)?;
+            view.show(node, &format!("{ROOT}/cluster"), out, |out| members::show(&client, out))
+        }
         MemberCommand::Promote { number } => members::promote(&NodeClient::new(node)?, number, out),
         MemberCommand::Replace { old, new } => {
             members::replace(&NodeClient::new(node)?, old, new, out)

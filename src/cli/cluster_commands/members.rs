@@ -116,7 +116,7 @@ pub fn show(client: &NodeClient, out: &mut Printer<'_>) -> Result<(), CommandFai
 fn sent(snapshot: SnapshotProgressView) -> String {
     let SnapshotProgressView { sent, bytes } = snapshot;
     let percent = (sent.saturating_mul(100)).checked_div(bytes).unwrap_or(100);
-    format!("{percent} %")
+    format!("{percent}%")
 }
 
 /// Gives a learner a vote.

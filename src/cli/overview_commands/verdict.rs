@@ -17,6 +17,7 @@ pub fn sentence(view: &OverviewView, style: &PrintStyle) -> ShownLine {
     let worst = view.troubles.first().map(|trouble| trouble.severity);
     let (shape, tone) = match worst {
         Some(severity) => shape_of(severity),
+        None if is_bare(view) => ('○', Tone::Off),
         None => ('✓', Tone::Ok),
     };
     let mut line = ShownLine::default();
@@ -27,8 +28,16 @@ pub fn sentence(view: &OverviewView, style: &PrintStyle) -> ShownLine {
     line
 }
 
+/// Whether the node has neither hosts nor inputs.
+fn is_bare(view: &OverviewView) -> bool {
+    view.hosts.total == 0 && view.inputs == 0
+}
+
 fn words(view: &OverviewView, viewer: &Viewer) -> String {
     let language = viewer.language;
+    if view.troubles.is_empty() && is_bare(view) {
+        return yard::NOTHING_SET_UP.of(language).to_owned();
+    }
     if view.troubles.is_empty() {
         let Some(since) = view.fine_since else {
             return yard::NOTHING_WRONG.of(language).to_owned();

@@ -109,7 +109,7 @@ fn print_served(served: &ServedShares, out: &mut Printer<'_>) -> Result<(), Comm
     for (time, share) in [("hour", served.last_hour), ("day", served.last_day)] {
         if let Some(share) = share {
             let percent = share * 100.0;
-            writeln!(out, "requests served by a copy in the last {time}: {percent:.1} %")?;
+            writeln!(out, "requests served by a copy in the last {time}: {percent:.1}%")?;
         }
     }
     Ok(())

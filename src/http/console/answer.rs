@@ -124,12 +124,12 @@ fn packed(request: &HttpRequest, answer: HttpResponse) -> HttpResponse {
 }
 
 /// The facts of the frame: who leads, and counts of troubles.
-fn frame_model(state: &web::Data<NodeHttpState>) -> FrameModel {
+pub fn frame_model(state: &web::Data<NodeHttpState>) -> FrameModel {
     let leadership = *state.journal.leadership().borrow();
-    let (leader, epoch) = match leadership {
-        Leadership::Leading { epoch } => (Some(state.node_id), epoch.0),
-        Leadership::Following { leader } => (Some(leader), 0),
-        Leadership::Nobody | Leadership::Stopped => (None, 0),
+    let leader = match leadership {
+        Leadership::Leading { .. } => Some(state.node_id),
+        Leadership::Following { leader } => Some(leader),
+        Leadership::Nobody | Leadership::Stopped => None,
     };
     let beats = state.actors.heartbeat_view.load();
     let hosts = state.actors.hosts.present();
@@ -148,7 +148,7 @@ fn frame_model(state: &web::Data<NodeHttpState>) -> FrameModel {
         yard: yard_name(state),
         node: state.node_id,
         leader,
-        epoch,
+        epoch: state.journal.status().term,
         version: env!("CARGO_PKG_VERSION").to_owned(),
         hosts_down: down.count() as u64,
         tasks_failed: failed_lately(state),

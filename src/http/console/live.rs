@@ -10,12 +10,13 @@ use std::time::Duration;
 use actix_web::{HttpRequest, HttpResponse, web};
 use bytes::Bytes;
 use reelyard_access::rights::AccessScope;
-use reelyard_console::frame::live_part;
+use reelyard_console::frame::{NavPage, live_frame, live_part};
 use reelyard_console::{Moment, Viewer, ViewerRights};
 use serde::Deserialize;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
+use super::answer::frame_model;
 use super::live_part::LivePart;
 use super::pages;
 use super::refusal::ConsoleRefusal;
@@ -79,6 +80,20 @@ impl LivePage {
             | LivePage::Map => (AccessScope::YardRead, &[]),
             LivePage::Shares => (AccessScope::SharesRead, &[]),
             LivePage::Boxes => (AccessScope::BoxesRead, &[]),
+        }
+    }
+
+    /// The entry of the navigation that is marked on the page.
+    const fn entry(self) -> NavPage {
+        match self {
+            LivePage::Yard => NavPage::Yard,
+            LivePage::Hosts | LivePage::Host => NavPage::Hosts,
+            LivePage::Files => NavPage::Files,
+            LivePage::Tasks => NavPage::Tasks,
+            LivePage::Plan => NavPage::Plan,
+            LivePage::Map => NavPage::Map,
+            LivePage::Shares => NavPage::Shares,
+            LivePage::Boxes => NavPage::Boxes,
         }
     }
 
@@ -187,6 +202,7 @@ async fn rendered(
     viewer: Viewer,
 ) -> Result<Vec<RenderedPart>, ProblemResponse> {
     let viewer = Viewer { now: Moment(state.clock.now().0), ..viewer };
+    let frame = live_frame(&viewer, page.entry(), &frame_model(&state));
     let parts = match page {
         LivePage::Boxes => pages::given_out::boxes::live_parts(&state, &query, &viewer).await?,
         LivePage::Shares => pages::given_out::shares::live_parts(&state, &query, &viewer).await?,
@@ -195,7 +211,7 @@ async fn rendered(
             computed(&state, render).await?
         }
     };
-    Ok(parts.into_iter().map(RenderedPart::of).collect())
+    Ok(frame.into_iter().chain(parts).map(RenderedPart::of).collect())
 }
 
 /// The parts of a page that are computed from views.

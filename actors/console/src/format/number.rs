@@ -30,6 +30,11 @@ pub fn percent(value: f64) -> String {
     format!("{}%", percent_number(value))
 }
 
+/// The same for a column, where all digits stand below each other: "62.0%". A value that is no number is 0.
+pub fn aligned_percent(value: f64) -> String {
+    format!("{:.1}%", if value.is_finite() { value } else { 0.0 })
+}
+
 /// The number of a share in percent, without its sign. A value that is no number is 0.
 pub fn percent_number(value: f64) -> String {
     let shown = if value.is_finite() { value } else { 0.0 };
@@ -63,5 +68,6 @@ mod tests {
         assert_eq!(percent(90.0), "90%");
         assert_eq!(percent(f64::NAN), "0%");
         assert_eq!(percent(99.96), "100%");
+        assert_eq!([62.0, 91.29, f64::NAN].map(aligned_percent), ["62.0%", "91.3%", "0.0%"]);
     }
 }

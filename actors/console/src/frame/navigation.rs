@@ -132,11 +132,17 @@ pub fn may_open(viewer: &Viewer, page: NavPage) -> bool {
     }
 }
 
-/// The side bar. Its id is `side`, for live updates of the counts.
+/// The id of the side bar.
+pub const SIDE: &str = "side";
+
+/// The id of the tabs of single pages.
+pub const TAB_PAGES: &str = "tab-pages";
+
+/// The side bar. It follows changes of the counts.
 pub fn side_bar(viewer: &Viewer, current: NavPage, counts: NavCounts, foot: &[String]) -> Markup {
     let language = viewer.language;
     html! {
-        nav #side .side aria-label=(frame::MAIN_NAV.of(language)) {
+        nav #(SIDE) .side aria-label=(frame::MAIN_NAV.of(language)) {
             @for (title, pages) in GROUPS {
                 @let shown: Vec<NavPage> = pages.iter().copied().filter(|page| may_open(viewer, *page)).collect();
                 @if let Some(title) = title.filter(|_| !shown.is_empty()) { h2 { (title.of(language)) } }
@@ -167,15 +173,7 @@ pub fn tabs(viewer: &Viewer, current: NavPage, counts: NavCounts) -> Markup {
     let is_more = !TABS.contains(&current);
     html! {
         nav #tabs .tabs aria-label=(frame::SHORT_NAV.of(language)) {
-            @for page in TABS.into_iter().filter(|page| may_open(viewer, *page)) {
-                @let (words, glyph, _) = page.entry();
-                a href=(page.address()) aria-current=[(page == current).then_some("page")] {
-                    (icon(glyph)) (words.of(language))
-                    @if let Some((value, label)) = counts.of(viewer, page) {
-                        span.n { span aria-hidden="true" { (count(value)) } span.vh { (label) } }
-                    }
-                }
-            }
+            (tab_pages(viewer, current, counts))
             details.more-pages {
                 summary aria-current=[is_more.then_some("page")] { (icon(Glyph::More)) (frame::MORE.of(language)) }
                 ul {
@@ -184,6 +182,23 @@ pub fn tabs(viewer: &Viewer, current: NavPage, counts: NavCounts) -> Markup {
                             @let (words, glyph, _) = page.entry();
                             li { a href=(page.address()) aria-current=[(page == current).then_some("page")] { (icon(glyph)) (words.of(language)) } }
                         }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The tabs of single pages. They follow changes of the counts; the menu of all pages beside them stays open.
+pub fn tab_pages(viewer: &Viewer, current: NavPage, counts: NavCounts) -> Markup {
+    html! {
+        div #(TAB_PAGES) .contents {
+            @for page in TABS.into_iter().filter(|page| may_open(viewer, *page)) {
+                @let (words, glyph, _) = page.entry();
+                a href=(page.address()) aria-current=[(page == current).then_some("page")] {
+                    (icon(glyph)) (words.of(viewer.language))
+                    @if let Some((value, label)) = counts.of(viewer, page) {
+                        span.n { span aria-hidden="true" { (count(value)) } span.vh { (label) } }
                     }
                 }
             }

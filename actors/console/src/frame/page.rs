@@ -2,7 +2,7 @@
 
 use maud::{DOCTYPE, Markup, html};
 
-use super::navigation::{NavCounts, NavPage, side_bar, tabs};
+use super::navigation::{NavCounts, NavPage, SIDE, TAB_PAGES, side_bar, tab_pages, tabs};
 use super::top_bar::{LiveMark, top_bar};
 use crate::address::ROOT;
 use crate::assets::{CHARTS, CHARTS_STYLE, HTMX, HTMX_EVENTS, HTMX_POLICY, SCRIPT, STYLE};
@@ -85,11 +85,6 @@ pub fn security_policy(nonce: &str) -> String {
 /// The document.
 pub fn page(parts: &PageParts, model: &FrameModel, viewer: &Viewer) -> Markup {
     let language = viewer.language;
-    let counts = NavCounts {
-        hosts_down: model.hosts_down,
-        tasks_failed: model.tasks_failed,
-        boxes_quarantined: model.boxes_quarantined,
-    };
     let compact = (viewer.density == Density::Compact).then_some("compact");
     html! {
         (DOCTYPE)
@@ -99,15 +94,15 @@ pub fn page(parts: &PageParts, model: &FrameModel, viewer: &Viewer) -> Markup {
                 a.skip href="#main" { (frame::SKIP.of(language)) }
                 div.shell {
                     (top_bar(viewer, &model.yard, model.live))
-                    (side_bar(viewer, parts.nav, counts, &foot(model, viewer)))
+                    (side_bar(viewer, parts.nav, nav_counts(model), &foot(model, viewer)))
                     main #main tabindex="-1" {
                         div #stale-bar .stalebar hidden role="status" data-words=(frame::STALE_BAR.of(language)) {}
-                        @if let Some(done) = &model.outcome { (outcome(language, done)) }
-                        @if !model.not_ready.is_empty() && !parts.has_verdict { (not_ready(viewer, &model.not_ready)) }
+                        @if let Some(done) = &model.outcome { (outcome(viewer, done)) }
+                        @if !parts.has_verdict { (not_ready(viewer, &model.not_ready)) }
                         (parts.content)
                     }
                 }
-                (tabs(viewer, parts.nav, counts))
+                (tabs(viewer, parts.nav, nav_counts(model)))
                 (act_form(viewer, &model.here))
                 @if let Some(stream) = &model.stream { (stream_element(viewer, stream)) }
                 div #announce .vh role="status" aria-live="polite" data-copied=(frame::COPIED.of(language)) {}
@@ -123,11 +118,36 @@ pub fn page(parts: &PageParts, model: &FrameModel, viewer: &Viewer) -> Markup {
     }
 }
 
+/// The parts of the frame that follow changes: the counts beside the pages, the leader, and why the node is not ready.
+pub fn live_frame(viewer: &Viewer, current: NavPage, model: &FrameModel) -> Vec<(String, Markup)> {
+    let counts = nav_counts(model);
+    vec![
+        (SIDE.to_owned(), side_bar(viewer, current, counts, &foot(model, viewer))),
+        (TAB_PAGES.to_owned(), tab_pages(viewer, current, counts)),
+        (NOT_READY.to_owned(), not_ready(viewer, &model.not_ready)),
+    ]
+}
+
+fn nav_counts(model: &FrameModel) -> NavCounts {
+    NavCounts {
+        hosts_down: model.hosts_down,
+        tasks_failed: model.tasks_failed,
+        boxes_quarantined: model.boxes_quarantined,
+    }
+}
+
+/// The id of the notice that the node is not ready.
+const NOT_READY: &str = "not-ready";
+
 /// The node starts, is full, or does not lead: every page says so, because its rows may be incomplete.
 fn not_ready(viewer: &Viewer, reasons: &[String]) -> Markup {
     let title = yard::NOT_READY_TITLE.of(viewer.language);
-    let reasons = html! { @for reason in reasons { p { (node_text(viewer.language, reason)) } } };
-    html! { div.mb { (notice(Tone::Warn, title, reasons, html! {})) } }
+    let shown = html! { @for reason in reasons { p { (node_text(viewer.language, reason)) } } };
+    html! {
+        div #(NOT_READY) .mb hidden[reasons.is_empty()] {
+            @if !reasons.is_empty() { (notice(Tone::Warn, title, shown, html! {})) }
+        }
+    }
 }
 
 /// Why a form was not sent. The script shows it beside the button.

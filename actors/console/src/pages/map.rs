@@ -155,7 +155,7 @@ fn ranked_hosts(map: &HeatMap) -> Markup {
     html! {
         ul.reasons {
             @for (index, (host, sum)) in ranked.iter().enumerate() {
-                @let tone = if index == 0 && *sum > 0 { Tone::Hot } else { Tone::Plain };
+                @let tone = if index == 0 && map.has_hot_spot() { Tone::Hot } else { Tone::Plain };
                 li { (host_link(host)) span.n { (count(*sum)) } (reason_bar(*sum as f64 * 100.0 / most, tone)) }
             }
         }

@@ -88,58 +88,85 @@ pub struct AskDialog {
     pub commands: CommandLines,
 }
 
+impl AskDialog {
+    /// Whether the action has nothing to act on: all that was chosen is left out.
+    fn is_in_vain(&self) -> bool {
+        self.things == 0 && !self.left_out.is_empty()
+    }
+}
+
 /// The dialog. It is part of the page, so that it needs no script.
 pub fn ask_dialog(viewer: &Viewer, ask: &AskDialog) -> Markup {
-    let language = viewer.language;
     let role = if ask.is_final { "alertdialog" } else { "dialog" };
-    let reason = typed_reason(viewer);
     let follow = ask.follow.clone().or_else(|| followed_page(viewer));
-    let commands = ask.commands.clone().with_reason(&reason);
-    let rest = ask.things.saturating_sub(ask.names.len().min(NAMES_LISTED) as u64);
     html! {
         div.veil role=(role) aria-modal="true" aria-labelledby="ask-title" data-dialog {
             form.dialog method="post" action=(ask.action) data-follow=[follow] {
-                input type="hidden" name="csrf_token" value=(viewer.csrf);
-                input type="hidden" name="back" value=(ask.back);
-                @for (name, value) in &ask.values { input type="hidden" name=(name) value=(value); }
-                h2 #ask-title { (ask.question) }
-                p.txt { (ask.consequence) @if ask.is_final { " " b { (common::FINAL.of(language)) } } }
-                @if !ask.names.is_empty() {
-                    ul.names {
-                        @for (name, remark) in ask.names.iter().take(NAMES_LISTED) {
-                            li { bdi { (visible_text(name)) } " " span.muted { (remark) } }
-                        }
-                        @if rest > 0 { li.muted { (common::AND_MORE.fill(language, &[("n", &count(rest))])) } }
-                    }
-                }
-                @if let Some(warning) = &ask.warning {
-                    div { (notice(Tone::Warn, warning, html! {}, html! {})) }
-                }
-                @for sentence in &ask.left_out { p.txt.mt { (sentence) } }
-                @for field in &ask.fields { div.mt { (ask_field(field)) } }
-                @if let Some(label) = &ask.reason_label {
-                    div.mt { label.field { span { (label) } input type="text" name=(REASON) value=(reason) maxlength="200"; } }
-                }
-                @if ask.is_final && ask.things >= TYPED_FROM { (typed_count(viewer, ask.things)) }
-                @if commands != CommandLines::default() { details.ask-command { summary { (common::AS_COMMAND.of(language)) } (followed_lines(viewer, &commands)) } }
-                footer {
-                    a.btn href=(ask.back) autofocus[ask.is_final] data-cancel { (common::CANCEL.of(language)) }
-                    button type="submit" class={ "btn go" @if ask.is_final { " danger" } } autofocus[!ask.is_final] { (ask.verb) }
-                }
+                @if ask.is_in_vain() { (vain_parts(viewer, ask)) } @else { (asking_parts(viewer, ask)) }
             }
         }
     }
 }
 
-fn ask_field(field: &AskField) -> Markup {
+/// A dialog without anything to act on has no button that acts.
+fn vain_parts(viewer: &Viewer, ask: &AskDialog) -> Markup {
+    let language = viewer.language;
+    html! {
+        h2 #ask-title { (common::NOTHING_TO_ACT_ON.of(language)) }
+        @for sentence in &ask.left_out { p.txt { (sentence) } }
+        footer { a.btn href=(ask.back) autofocus data-cancel { (common::BACK.of(language)) } }
+    }
+}
+
+fn asking_parts(viewer: &Viewer, ask: &AskDialog) -> Markup {
+    let language = viewer.language;
+    let reason = typed_reason(viewer);
+    let commands = ask.commands.clone().with_reason(&reason);
+    let rest = ask.things.saturating_sub(ask.names.len().min(NAMES_LISTED) as u64);
+    // A person who has to fill fields begins there.
+    let is_filled = !ask.fields.is_empty() && !ask.is_final;
+    html! {
+        input type="hidden" name="csrf_token" value=(viewer.csrf);
+        input type="hidden" name="back" value=(ask.back);
+        @for (name, value) in &ask.values { input type="hidden" name=(name) value=(value); }
+        h2 #ask-title { (ask.question) }
+        p.txt { (ask.consequence) @if ask.is_final { " " b { (common::FINAL.of(language)) } } }
+        @if !ask.names.is_empty() {
+            ul.names {
+                @for (name, remark) in ask.names.iter().take(NAMES_LISTED) {
+                    li { bdi { (visible_text(name)) } " " span.muted { (remark) } }
+                }
+                @if rest > 0 { li.muted { (common::AND_MORE.fill(language, &[("n", &count(rest))])) } }
+            }
+        }
+        @if let Some(warning) = &ask.warning {
+            div { (notice(Tone::Warn, warning, html! {}, html! {})) }
+        }
+        @for sentence in &ask.left_out { p.txt.mt { (sentence) } }
+        @for (index, field) in ask.fields.iter().enumerate() {
+            div.mt { (ask_field(field, is_filled && index == 0)) }
+        }
+        @if let Some(label) = &ask.reason_label {
+            div.mt { label.field { span { (label) } input type="text" name=(REASON) value=(reason) maxlength="200"; } }
+        }
+        @if ask.is_final && ask.things >= TYPED_FROM { (typed_count(viewer, ask.things)) }
+        @if commands != CommandLines::default() { details.ask-command { summary { (common::AS_COMMAND.of(language)) } (followed_lines(viewer, &commands)) } }
+        footer {
+            a.btn href=(ask.back) autofocus[ask.is_final] data-cancel { (common::CANCEL.of(language)) }
+            button type="submit" class={ "btn go" @if ask.is_final { " danger" } } autofocus[!ask.is_final && !is_filled] { (ask.verb) }
+        }
+    }
+}
+
+fn ask_field(field: &AskField, is_first: bool) -> Markup {
     let kind = if field.is_password { "password" } else { "text" };
     html! {
         label.field {
             span { (field.label) }
             @if field.choices.is_empty() {
-                input type=(kind) name=(field.name) value=(visible_text(&field.value)) required[field.is_needed] autocomplete="off";
+                input type=(kind) name=(field.name) value=(visible_text(&field.value)) required[field.is_needed] autofocus[is_first] autocomplete="off";
             } @else {
-                select name=(field.name) {
+                select name=(field.name) autofocus[is_first] {
                     @for (value, words) in &field.choices {
                         option value=(value) selected[*value == field.value] { (words) }
                     }
@@ -195,5 +222,37 @@ mod tests {
         assert!(page.contains("-H 'Reelyard-Reason: disk changed' http://n:1/api"), "{page}");
         assert!(page.contains("name=\"reason\" value=\"disk changed\""), "{page}");
         assert!(!ask_dialog(&viewer(""), &ask).into_string().contains("data-follow"));
+    }
+
+    #[test]
+    fn a_dialog_without_anything_to_act_on_has_no_button_that_acts() {
+        let ask = AskDialog {
+            question: "Retry 0 copies?".to_owned(),
+            left_out: vec!["Left out: 1 task.".to_owned()],
+            verb: "Retry".to_owned(),
+            back: "/console/tasks".to_owned(),
+            reason_label: Some("Reason".to_owned()),
+            ..AskDialog::default()
+        };
+        let page = ask_dialog(&viewer(""), &ask).into_string();
+        assert!(page.contains("Left out: 1 task.") && page.contains("data-cancel"), "{page}");
+        assert!(!page.contains("<button") && !page.contains("name=\"reason\""), "{page}");
+        let page = ask_dialog(&viewer(""), &AskDialog { things: 1, ..ask }).into_string();
+        assert!(page.contains("<button") && page.contains("Retry 0 copies?"), "{page}");
+    }
+
+    #[test]
+    fn the_first_field_has_the_focus() {
+        let field = AskField { name: "name".to_owned(), ..AskField::default() };
+        let ask = AskDialog { fields: vec![field.clone(), field], ..AskDialog::default() };
+        let focused = |ask: &AskDialog| {
+            let page = ask_dialog(&viewer(""), ask).into_string();
+            let tags: Vec<&str> = page.split('<').filter(|tag| tag.contains("autofocus")).collect();
+            assert_eq!(tags.len(), 1, "{page}");
+            tags[0].split(' ').next().unwrap_or_default().to_owned()
+        };
+        assert_eq!(focused(&ask), "input");
+        assert_eq!(focused(&AskDialog { is_final: true, ..ask }), "a");
+        assert_eq!(focused(&AskDialog::default()), "button");
     }
 }

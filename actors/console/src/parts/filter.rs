@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::icon::{Glyph, icon, shape};
-use super::panel::PAGE_ACTS;
+use super::panel::{PAGE_ACTS, page_sentence};
 use crate::format::count;
 use crate::text::{Text, common};
 use crate::viewer::Viewer;
@@ -78,9 +78,23 @@ pub fn filter_bar_with(viewer: &Viewer, bar: &FilterBar, fields: Markup) -> Mark
             (fields)
             (states(viewer, bar))
             div #filter-menus .contents { @for menu in &bar.menus { (filter_menu(viewer, menu)) } }
-            span #filter-status .count.push role="status" { (bar.status) }
+            (status(bar, None))
         }
     }
+}
+
+/// The parts above the rows that follow changes with them: the sentence of the page, and the counts of the bar. Screen
+/// readers say a count after a filter only, not after each change.
+pub fn live_head(viewer: &Viewer, sentence: &str, bar: &FilterBar) -> Vec<(String, Markup)> {
+    vec![
+        ("page-sentence".to_owned(), page_sentence(sentence)),
+        ("filter-states".to_owned(), states(viewer, bar)),
+        ("filter-status".to_owned(), status(bar, Some("off"))),
+    ]
+}
+
+fn status(bar: &FilterBar, live: Option<&str>) -> Markup {
+    html! { span #filter-status .count.push role="status" aria-live=[live] { (bar.status) } }
 }
 
 fn search_field(viewer: &Viewer, label: Text, text: &str) -> Markup {

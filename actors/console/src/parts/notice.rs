@@ -2,9 +2,11 @@
 
 use maud::{Markup, html};
 
+use super::act::{as_command, post_button};
 use super::icon::{Glyph, icon};
 use super::mark::Tone;
 use crate::text::{Language, common};
+use crate::viewer::Viewer;
 
 /// A notice: its title states a fact, and its body names the next step.
 pub fn notice(tone: Tone, title: &str, body: Markup, action: Markup) -> Markup {
@@ -54,12 +56,22 @@ pub struct ActionOutcome {
     pub detail: String,
     /// Words and address of the next step, such as "See them".
     pub next: Option<(String, String)>,
-    /// Address that undoes the action by a post.
-    pub undo: Option<String>,
+    /// The opposite action, if it takes this one back.
+    pub undo: Option<UndoAction>,
+}
+
+/// An action that takes another one back.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct UndoAction {
+    /// Address that carries it out by a post.
+    pub action: String,
+    /// Address of its dialog, which has its command lines.
+    pub dialog: String,
 }
 
 /// The outcome of the action before: a toast if it was done, otherwise a notice that stays.
-pub fn outcome(language: Language, outcome: &ActionOutcome) -> Markup {
+pub fn outcome(viewer: &Viewer, outcome: &ActionOutcome) -> Markup {
+    let language = viewer.language;
     let next = html! {
         @if let Some((words, address)) = &outcome.next { a.btn.sm href=(address) { (words) } }
     };
@@ -74,8 +86,10 @@ pub fn outcome(language: Language, outcome: &ActionOutcome) -> Markup {
                 (icon(Glyph::Done))
                 span { bdi { (outcome.title) } @if !outcome.detail.is_empty() { " " (outcome.detail) } }
                 @if let Some((words, address)) = &outcome.next { a href=(address) { (words) } }
-                @if let Some(address) = &outcome.undo {
-                    (super::act::post_button(address, "ib", html! { (common::UNDO.of(language)) }))
+                @if let Some(undo) = &outcome.undo {
+                    @let words = common::UNDO.of(language);
+                    (post_button(&undo.action, "ib", html! { (words) }))
+                    (as_command(viewer, words, &undo.dialog))
                 }
                 button.ib.js-only type="button" data-dismiss aria-label=(common::DISMISS.of(language)) {
                     (icon(Glyph::Cross))

@@ -31,6 +31,11 @@ impl TableColumn {
     }
 }
 
+/// The order in force: the chosen one, or the usual one, which is ascending by this column.
+pub fn order_in_force(chosen: &SortBy, usual: &str) -> SortBy {
+    if chosen.key.is_empty() { SortBy::ascending(usual) } else { chosen.clone() }
+}
+
 /// The head of a column: a link that sorts, or words.
 pub fn column_head(
     viewer: &Viewer,

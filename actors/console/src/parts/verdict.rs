@@ -50,7 +50,8 @@ pub fn verdict(viewer: &Viewer, text: &VerdictText) -> Markup {
     let glyph = match text.tone {
         Tone::Bad => Glyph::Down,
         Tone::Warn => Glyph::Warn,
-        _ => Glyph::Done,
+        Tone::Ok => Glyph::Done,
+        _ => Glyph::Help,
     };
     html! {
         section #yard-verdict class={ "verdict " (text.tone.class()) } aria-labelledby="verdict-title" {

@@ -12,6 +12,8 @@ texts! {
     CLOSE = "Close (Esc)", "닫기 (Esc)";
     ACTIONS = "Actions", "동작";
     CANCEL = "Cancel", "취소";
+    BACK = "Back", "돌아가기";
+    NOTHING_TO_ACT_ON = "Nothing is left to act on", "실행할 대상이 없음";
     UNDO = "Undo", "되돌리기";
     DISMISS = "Dismiss", "닫기";
     SIGN_OUT = "Sign out", "로그아웃";

@@ -286,6 +286,8 @@ fn top_names_another_command_without_a_terminal() -> Result<()> {
     assert_eq!(refused.code, Some(2), "{}", refused.out);
     assert!(refused.err.contains("reelyard status --watch"), "{}", refused.err);
     assert_eq!(run(&["top", "--web", "--url", &url]).out, format!("{url}/console\n"));
+    let members = run(&["cluster", "--url", &url, "status", "--web"]).out;
+    assert_eq!(members, format!("{url}/console/cluster\n"));
     Ok(())
 }
 

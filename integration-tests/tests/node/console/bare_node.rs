@@ -1,7 +1,13 @@
 //! Pages of a node that has no hosts, no inputs and no data: each says so, and what to do.
 
+use std::process::Command;
+
 use anyhow::{Result, ensure};
+use reelyard_integration_tests::rigs::binary;
 use reelyard_integration_tests::rigs::yard::{ProcessYard, wait_for};
+
+use super::console_yard::ConsoleYard;
+use super::shown_lines::values;
 
 #[test]
 fn the_pages_of_a_node_without_inputs_say_what_is_missing() -> Result<()> {
@@ -14,13 +20,14 @@ fn the_pages_of_a_node_without_inputs_say_what_is_missing() -> Result<()> {
         let output = ground.curl().args(["-s", "-m", "20", "-H", &accepted, &url]).output()?;
         Ok(String::from_utf8(output.stdout)?)
     };
+    let mut configured = 0;
     for (path, english, korean) in [
         ("/console", "No destination is set up", "저장 서버가 설정되지 않음"),
         ("/console/hosts", "No host is set up", "설정된 호스트 없음"),
         ("/console/files", "Nothing is ranked yet", "순위 정보 없음"),
         ("/console/tasks", "No copy was planned yet", "아직 계획한 복사 없음"),
         ("/console/map", "No requests were counted yet", "아직 집계된 요청 없음"),
-        ("/console/shares", "Nothing is shared", "공유한 것이 없음"),
+        ("/console/shares", "No share root is set up", "공유 루트가 설정되지 않음"),
         ("/console/boxes", "There is no pool", "풀 없음"),
         ("/console/cluster", "This node runs alone", "단독으로"),
         ("/console/settings", "Missing", "파일 없음"),
@@ -31,7 +38,33 @@ fn the_pages_of_a_node_without_inputs_say_what_is_missing() -> Result<()> {
             let page = read(path, language)?;
             ensure!(page.contains(words), "{path} in {language} lacks {words:?}: {page}");
         }
+        let page = read(path, "en")?;
+        for lines in values(&page, "data-copy").iter().filter(|lines| lines.starts_with('[')) {
+            let read = toml::from_str::<toml::Table>(lines);
+            ensure!(read.is_ok(), "{path} shows lines that are no configuration: {lines}");
+            configured += 1;
+        }
     }
+    ensure!(configured == 3, "{configured} pages show lines of the configuration");
+    Ok(())
+}
+
+#[test]
+fn a_bare_node_does_not_say_that_nothing_is_wrong() -> Result<()> {
+    let yard = ConsoleYard::start_by_file()?;
+    let visit = yard.visit("ops", "admin")?;
+    let first = yard.page(&visit, "/console")?;
+    let says = "No host and no input is set up";
+    ensure!(first.contains(says) && !first.contains("Nothing is wrong"), "{first}");
+    ensure!(first.contains("/console/guide/first-yard"), "{first}");
+    let files = yard.page(&visit, "/console/files")?;
+    ensure!(files.contains("Nothing is ranked yet"), "{files}");
+    ensure!(!files.contains("Clear the filter"), "{files}");
+    let token = yard.ground.bearer().replace("Authorization: Bearer ", "");
+    let mut status = Command::new(binary::path());
+    status.args(["status", "--url", &yard.url()]).env("REELYARD_TOKEN", token);
+    let status = String::from_utf8(status.output()?.stdout)?;
+    ensure!(status.starts_with(says), "{status}");
     Ok(())
 }
 

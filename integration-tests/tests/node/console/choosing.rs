@@ -5,6 +5,7 @@ use reelyard_integration_tests::rigs::yard::wait_for;
 use serde_json::{Value, json};
 
 use super::console_yard::{ConsoleYard, FILES, Visit};
+use super::shown_lines::values;
 
 impl ConsoleYard {
     /// Opens a dialog, runs `between`, sends the hidden fields of the dialog, and returns the next page.
@@ -104,6 +105,25 @@ fn all_files_that_match_are_pinned_unless_they_changed_meanwhile() -> Result<()>
     assert!(undo.contains("alpha.mpg") && undo.contains("gamma.mpg"), "{undo}");
     let unpinned = yard.post_and_look(&visit, &undo, &[])?;
     assert!(unpinned.contains("No longer pinned: 2"), "{unpinned}");
+
+    // Each way back has its lines in the dialog of the opposite action.
+    for (page, opposite, names) in [
+        (&first, "unpin", &FILES[..1]),
+        (&pinned, "unpin", &FILES[..2]),
+        (&unpinned, "pin", &FILES[..2]),
+    ] {
+        let toast = page.split("data-toast").nth(1).context("no toast")?;
+        let toast = toast.split("data-dismiss").next().context("no end")?;
+        let mut dialogs = values(toast, "href");
+        dialogs.retain(|link| link.contains("ask="));
+        assert_eq!(dialogs.len(), 1, "{toast}");
+        let dialog = yard.page(&visit, &dialogs[0])?;
+        let lines = values(&dialog, "data-copy");
+        let begin = format!("reelyard files {opposite} ");
+        let line = lines.iter().find(|line| line.starts_with(&begin)).context("no line")?;
+        assert!(names.iter().all(|name| line.contains(name)), "{line}");
+        assert!(yard.check_shown_lines(&visit, &dialogs)? >= 2);
+    }
     Ok(())
 }
 
@@ -158,7 +178,7 @@ fn all_links_tasks_and_hosts_that_match_are_acted_on() -> Result<()> {
 
     // Nothing is to be cancelled or retried, and the dialog says why.
     let cancel = yard.page(&visit, "/console/tasks?q=mpg&ask=cancel&all=true")?;
-    assert!(cancel.contains("Cancel 0 copies?"), "{cancel}");
+    assert!(cancel.contains("Nothing is left to act on"), "{cancel}");
     assert!(cancel.contains("Left out, because they have ended: 3 tasks."), "{cancel}");
     let retry = yard.page(&visit, "/console/tasks?ask=retry&pick=1&pick=2")?;
     assert!(!retry.contains("data-dialog"), "tasks that do not exist: {retry}");

@@ -317,7 +317,7 @@ fn settings_show_their_origin_and_are_reloaded() -> Result<()> {
     let (_, differences) = page.split_once("settings-differences").context("no differences")?;
     for words in [
         "The file differs from the values in force",
-        "No destination is above 97 %",
+        "No destination is above 97%",
         "A session ends after this long without use.",
         "A reload keeps the value in force.",
         "Put 2 settings in force",

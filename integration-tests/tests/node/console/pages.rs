@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::process::{Command, Stdio};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use reelyard_integration_tests::rigs::yard::wait_for;
 
 use super::console_yard::{ConsoleYard, FILES};
@@ -158,6 +158,12 @@ fn a_live_page_sends_the_parts_that_change() -> Result<()> {
     let moved = yard.post(&visit, &format!("/console/hosts/{host}/maintenance"), &[])?;
     assert_eq!(moved.status, 303, "{}", moved.body);
     wait_for("the change", &[&yard.node], || text().contains("in maintenance").then_some(()))?;
+    // The words and counts above the rows follow as well, and so does the side bar.
+    for part in ["#page-sentence", "#filter-states", "#filter-status", "#side", "#tab-pages"] {
+        let target = format!("hx-target=\"{part}\"");
+        ensure!(text().contains(&target), "{part} does not follow changes: {}", text());
+    }
+    wait_for("the sentence", &[&yard.node], || text().contains("1 in maintenance").then_some(()))?;
     curl.kill()?;
     curl.wait()?;
     for (page, part) in [

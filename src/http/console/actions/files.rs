@@ -7,6 +7,7 @@ use reelyard_api::ProblemKind;
 use reelyard_console::address::{QueryPairs, ROOT};
 use reelyard_console::format::count;
 use reelyard_console::pages::files::FilesPageQuery;
+use reelyard_console::parts::notice::UndoAction;
 use reelyard_console::text::{Text, outcomes};
 use reelyard_core::event::RequestId;
 use reelyard_core::host::HostAddr;
@@ -141,7 +142,7 @@ async fn act(
     let outcome = action.outcome().fill(visitor.viewer.language, &[("n", &count(acted))]);
     // Nothing is to be taken back where the file was pinned, or not pinned, before.
     let changed: Vec<FileName> = results.into_iter().flatten().collect();
-    match undo_address(&changed, action) {
+    match undo(&changed, action) {
         Some(undo) => done_with_undo(form, outcome, undo),
         None => done(form, outcome),
     }
@@ -165,22 +166,26 @@ async fn carry_out(
     }
 }
 
-/// The address that takes the action on these files back. None for a copy.
-fn undo_address(files: &[FileName], action: FileAction) -> Option<String> {
+/// The action that takes this one on these files back. None for a copy.
+fn undo(files: &[FileName], action: FileAction) -> Option<UndoAction> {
     let opposite = match action {
-        FileAction::Pin => "unpin",
-        FileAction::Unpin => "pin",
+        FileAction::Pin => FileAction::Unpin,
+        FileAction::Unpin => FileAction::Pin,
         FileAction::Copy => return None,
     };
-    match files {
-        [file] => Some(format!("{ROOT}/files/{}/{opposite}", file.to_percent())),
-        [] => None,
+    let ask = opposite.word().to_owned();
+    let pick: Vec<String> = files.iter().map(FileName::to_percent).collect();
+    let dialog = FilesPageQuery { ask, pick, ..FilesPageQuery::default() }.address();
+    let action = match files {
+        [] => return None,
+        [file] => format!("{ROOT}/files/{}/{}", file.to_percent(), opposite.word()),
         files => {
             let mut picked = QueryPairs::default();
             files.iter().for_each(|file| picked.add("pick", file.to_percent()));
-            Some(format!("{ROOT}/file-actions/{opposite}?{}", picked.print()))
+            format!("{ROOT}/file-actions/{}?{}", opposite.word(), picked.print())
         }
-    }
+    };
+    Some(UndoAction { action, dialog })
 }
 
 /// Copies a file to the usable destination with the most room.

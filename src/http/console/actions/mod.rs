@@ -19,7 +19,7 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use reelyard_console::Viewer;
 use reelyard_console::format::count;
-use reelyard_console::parts::notice::ActionOutcome;
+use reelyard_console::parts::notice::{ActionOutcome, UndoAction};
 use reelyard_console::text::{node_words, outcomes};
 use serde::{Deserialize, Serialize};
 
@@ -38,9 +38,16 @@ struct KeptOutcome {
     done: bool,
     title: String,
     detail: String,
-    /// Address of a form that undoes the action.
+    /// The action that takes this one back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    undo: Option<String>,
+    undo: Option<KeptUndo>,
+}
+
+/// An action that takes another one back, as the cookie holds it.
+#[derive(Clone, Serialize, Deserialize)]
+struct KeptUndo {
+    action: String,
+    dialog: String,
 }
 
 /// Returns to the page of the form, which says that the action was carried out.
@@ -48,9 +55,10 @@ pub fn done(form: &PostedForm, title: String) -> HttpResponse {
     back(form, &KeptOutcome { done: true, title, detail: String::new(), undo: None })
 }
 
-/// The same for an action that a post to the address `undo` takes back.
-pub fn done_with_undo(form: &PostedForm, title: String, undo: String) -> HttpResponse {
-    back(form, &KeptOutcome { done: true, title, detail: String::new(), undo: Some(undo) })
+/// The same for an action that `undo` takes back.
+pub fn done_with_undo(form: &PostedForm, title: String, undo: UndoAction) -> HttpResponse {
+    let undo = Some(KeptUndo { action: undo.action, dialog: undo.dialog });
+    back(form, &KeptOutcome { done: true, title, detail: String::new(), undo })
 }
 
 /// Returns to the page of the form, which says why the action was refused after `acted` things.
@@ -85,7 +93,10 @@ fn back(form: &PostedForm, outcome: &KeptOutcome) -> HttpResponse {
         done: outcome.done,
         title: cut(&outcome.title),
         detail: cut(&outcome.detail),
-        undo: outcome.undo.clone().filter(|undo| undo.len() <= LONGEST_TEXT),
+        undo: outcome
+            .undo
+            .clone()
+            .filter(|undo| undo.action.len().max(undo.dialog.len()) <= LONGEST_TEXT),
     };
     // Plain data always serializes.
     let json = serde_json::to_vec(&kept).unwrap_or_default();
@@ -101,12 +112,14 @@ fn back(form: &PostedForm, outcome: &KeptOutcome) -> HttpResponse {
 pub fn outcome_of(cookie: &str) -> Option<ActionOutcome> {
     let json = URL_SAFE_NO_PAD.decode(cookie).ok()?;
     let kept: KeptOutcome = serde_json::from_slice(&json).ok()?;
+    let is_safe = |undo: &KeptUndo| is_console_path(&undo.action) && is_console_path(&undo.dialog);
+    let undo = kept.undo.filter(is_safe);
     Some(ActionOutcome {
         is_done: kept.done,
         title: kept.title,
         detail: kept.detail,
         next: None,
-        undo: kept.undo.filter(|undo| is_console_path(undo)),
+        undo: undo.map(|undo| UndoAction { action: undo.action, dialog: undo.dialog }),
     })
 }
 

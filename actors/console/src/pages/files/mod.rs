@@ -7,5 +7,5 @@ mod rows;
 
 pub use model::{FileCondition, FileLine, FileTotals, FilesPageModel};
 pub use query::{FileStateFilter, FilesPageQuery};
-pub use render::{PROBLEM_STATES, files_sentence, render};
+pub use render::{PROBLEM_STATES, files_sentence, live_head, render};
 pub use rows::{file_row, file_rows};

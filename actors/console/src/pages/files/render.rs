@@ -10,7 +10,7 @@ use crate::format::{count, counted};
 use crate::pages::why::{PassedReason, why_file};
 use crate::parts::act::{CommandLines, command_menu, list_lines_at};
 use crate::parts::dialog::ask_dialog;
-use crate::parts::filter::{FilterBar, FilterChoice, filter_bar, filter_token, host_menu};
+use crate::parts::filter::{self, FilterBar, FilterChoice, filter_bar, filter_token, host_menu};
 use crate::parts::icon::{Glyph, icon};
 use crate::parts::panel::page_head;
 use crate::parts::why::split;
@@ -103,6 +103,15 @@ fn base(query: &FilesPageQuery) -> FilesPageQuery {
         why: String::new(),
         ..query.clone()
     }
+}
+
+/// The parts above the rows that follow changes with them.
+pub fn live_head(
+    viewer: &Viewer,
+    query: &FilesPageQuery,
+    model: &FilesPageModel,
+) -> Vec<(String, Markup)> {
+    filter::live_head(viewer, &files_sentence(viewer, model), &filters(viewer, query, model))
 }
 
 fn filters(viewer: &Viewer, query: &FilesPageQuery, model: &FilesPageModel) -> FilterBar {

@@ -109,7 +109,7 @@ fn nothing(viewer: &Viewer, query: &FilesPageQuery, model: &FilesPageModel) -> M
             div.empty {
                 b { (files::EMPTY_SETUP.of(language)) }
                 (files::EMPTY_SETUP_BODY.of(language))
-                div.mt { (command(language, "[catalog]  grade_info_file = \"/data/.grade.info\"")) }
+                div.mt { (command(language, "[catalog]\ngrade_info_file = \"/data/.grade.info\"")) }
                 div.acts { a.btn.sm.go href={ (ROOT) "/guide" } { (files::HOW_TO_BEGIN.of(language)) } }
             }
         };

@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use super::model::{DrainFacts, HostPageModel};
 use super::panels::{breakers, disk, health, link, only_here, recent_on_host};
 use crate::address::{ROOT, encoded};
-use crate::format::{age, clock, count, day_and_time, node_text, since, visible_text};
+use crate::format::{age, clock, count, day_and_time, node_text, since, visible_text, with_code};
 use crate::pages::hosts::{HostCondition, HostModeWord};
 use crate::parts::act::{as_command, post_button};
 use crate::parts::dialog::ask_dialog;
@@ -137,7 +137,7 @@ fn notices(viewer: &Viewer, model: &HostPageModel) -> Markup {
             @if let Some(text) = text {
                 @let body = html! {
                     p { (node_text(language, text)) }
-                    @if let Some(next) = next { p { (next.of(language)) } }
+                    @if let Some(next) = next { p { (with_code(next.of(language))) } }
                 };
                 (notice(tone, title.of(language), body, html! {}))
             }

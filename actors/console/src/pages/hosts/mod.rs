@@ -9,5 +9,5 @@ pub use model::{
     HostCondition, HostLine, HostModeWord, HostRoleWord, HostTotals, HostsPageModel, LinkShare,
 };
 pub use query::{HealthFilter, HostsPageQuery, ModeFilter, RoleFilter};
-pub use render::{hosts_sentence, render};
+pub use render::{hosts_sentence, live_head, render};
 pub use rows::{host_row, host_rows};

@@ -10,7 +10,7 @@ use crate::format::{count, counted, node_text};
 use crate::pages::why::HostObstacle;
 use crate::parts::act::{command_menu, list_lines};
 use crate::parts::dialog::ask_dialog;
-use crate::parts::filter::{FilterBar, FilterChoice, FilterMenu, filter_bar};
+use crate::parts::filter::{self, FilterBar, FilterChoice, FilterMenu, filter_bar};
 use crate::parts::icon::{Glyph, icon, shape};
 use crate::parts::panel::page_head;
 use crate::parts::why::{side_panel, split};
@@ -70,6 +70,15 @@ pub fn hosts_sentence(viewer: &Viewer, model: &HostsPageModel) -> String {
         return format!("{first} {}", hosts::SENTENCE_FINE.of(language));
     }
     format!("{first} {}.", parts.join(", "))
+}
+
+/// The parts above the rows that follow changes with them.
+pub fn live_head(
+    viewer: &Viewer,
+    query: &HostsPageQuery,
+    model: &HostsPageModel,
+) -> Vec<(String, Markup)> {
+    filter::live_head(viewer, &hosts_sentence(viewer, model), &filters(viewer, query, model))
 }
 
 fn filters(viewer: &Viewer, query: &HostsPageQuery, model: &HostsPageModel) -> FilterBar {

@@ -110,7 +110,7 @@ fn nothing(viewer: &Viewer, query: &HostsPageQuery, model: &HostsPageModel) -> M
             div.empty {
                 b { (hosts::EMPTY_SETUP.of(language)) }
                 (hosts::EMPTY_SETUP_BODY.of(language))
-                div.mt { (command(language, "[hosts]  sources = [\"10.0.0.1:8888\"]  destinations = [\"10.0.0.2:8888\"]")) }
+                div.mt { (command(language, "[hosts]\nsources = [\"10.0.0.1:8888\"]\ndestinations = [\"10.0.0.2:8888\"]")) }
                 div.acts { a.btn.sm.go href={ (ROOT) "/guide/first-yard" } { (hosts::HOW_TO_ADD.of(language)) } }
             }
         };

@@ -74,7 +74,7 @@ fn copy_row(viewer: &Viewer, line: &PlanLine) -> Markup {
                 }
             }
             td data-l=(common::FROM_TO.of(language)) { (flow(&line.source, &line.destination)) }
-            td.soft.p1 data-l=(plan::WHY_THERE.of(language)) { (why_there(viewer, &line.why_there)) }
+            td.soft.p1.why-there data-l=(plan::WHY_THERE.of(language)) { (why_there(viewer, &line.why_there)) }
             td.nw.soft data-l=(common::WHEN.of(language)) { (when(viewer, line)) }
             td.num.nw.none.p0 data-l=(common::SIZE.of(language)) { (bytes(line.size)) }
         }

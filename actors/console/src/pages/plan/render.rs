@@ -5,6 +5,7 @@ use maud::{Markup, html};
 use super::model::PlanPageModel;
 use super::panels::{back_offs, copies, exchanges, passed, removals, spared};
 use super::query::PlanPageQuery;
+use crate::address::ROOT;
 use crate::format::{age, bytes, count, counted, node_text};
 use crate::pages::why::PassedReason;
 use crate::parts::act::{command_menu, list_lines};
@@ -33,7 +34,7 @@ pub fn round_in_full(viewer: &Viewer, query: &PlanPageQuery, model: &PlanPageMod
     let language = viewer.language;
     html! { div #plan-content {
         @if let Some(reason) = &model.blocked {
-            div.mb { (notice(Tone::Warn, plan::BLOCKED.of(language), html! { p { (node_text(language, reason)) } }, html! {})) }
+            div.mb { (notice(Tone::Warn, plan::BLOCKED.of(language), html! { p { (node_text(language, reason)) } }, html! { a.btn.sm href={ (ROOT) "/hosts" } { (frame::HOSTS.of(language)) } })) }
         }
         @if !model.unlisted.is_empty() {
             @let hosts = model.unlisted.join(", ");

@@ -108,7 +108,7 @@ impl InputCondition {
     /// Shape, colour and word.
     pub const fn mark(self) -> StateMark {
         match self {
-            InputCondition::Unset => StateMark::new(Glyph::Unknown, Tone::Off, access::NOT_SET),
+            InputCondition::Unset => StateMark::new(Glyph::Unknown, Tone::Off, access::INPUT_UNSET),
             InputCondition::Good => StateMark::new(Glyph::Up, Tone::Ok, access::INPUT_GOOD),
             InputCondition::Pending => {
                 StateMark::new(Glyph::Wait, Tone::Plain, access::INPUT_PENDING)

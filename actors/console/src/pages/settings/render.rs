@@ -6,7 +6,7 @@ use super::model::{
     SettingDifference, SettingLine, SettingsPageModel, SettingsPageQuery, ValueOrigin,
 };
 use crate::address::ROOT;
-use crate::format::{count, counted, node_text, time_tag, visible_text};
+use crate::format::{count, counted, node_text, time_tag, visible_text, with_code};
 use crate::parts::act::{ACT_FORM, CommandLines, command_lines, command_menu};
 use crate::parts::filter::{FilterBar, FilterChoice, ROWS, filter_bar};
 use crate::parts::icon::Glyph;
@@ -78,7 +78,7 @@ pub fn differences(viewer: &Viewer, model: &SettingsPageModel) -> Markup {
                         tbody { @for change in &model.differences { (difference_row(viewer, change)) } }
                     }
                 }
-                div.body { (command_lines(viewer, &reload_lines())) }
+                div.body.mt { (command_lines(viewer, &reload_lines())) }
                 (reload_foot(viewer, model))
             }
         }
@@ -93,7 +93,7 @@ fn difference_row(viewer: &Viewer, change: &SettingDifference) -> Markup {
             td.diff.wide data-l=(access::CHANGE.of(language)) { del { (visible_text(&change.before)) } " " ins { (visible_text(&change.after)) } }
             td.two.wide data-l=(access::IT_DOES.of(language)) {
                 @if !change.consequence.is_empty() { span.b { (visible_text(&change.consequence)) } }
-                small { (change.meaning) }
+                small { (with_code(&change.meaning)) }
             }
             td.two data-l=(access::TAKES_EFFECT.of(language)) {
                 @if change.needs_restart {
@@ -243,7 +243,7 @@ fn setting_row(viewer: &Viewer, line: &SettingLine) -> Markup {
     let default = line.default.as_deref().map_or_else(|| "–".to_owned(), visible_text);
     html! {
         tr {
-            td.two.wide data-l=(access::SETTING.of(language)) { span.mono.b { (line.name) } small { (line.meaning) } }
+            td.two.wide data-l=(access::SETTING.of(language)) { span.mono.b { (line.name) } small { (with_code(&line.meaning)) } }
             td.mono.wide data-l=(access::IN_FORCE.of(language)) { (value) }
             td data-l=(access::ORIGIN.of(language)) { (tag(None, tone, origin.of(language))) }
             td.mono.muted data-l=(access::DEFAULT.of(language)) { (default) }

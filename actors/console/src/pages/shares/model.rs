@@ -123,6 +123,8 @@ pub struct NewLink {
 /// Everything that the page shows.
 #[derive(Clone, Debug, Default)]
 pub struct SharesPageModel {
+    /// No directory is named that links could give out.
+    pub has_no_root: bool,
     /// Links by state.
     pub totals: ShareTotals,
     /// The next end.

@@ -10,7 +10,7 @@ use crate::address::SortBy;
 use crate::format::{age, count, counted, day_and_time};
 use crate::parts::act::{CommandLines, command_menu, list_lines_at};
 use crate::parts::dialog::ask_dialog;
-use crate::parts::filter::{FilterBar, FilterChoice, ROWS, filter_bar};
+use crate::parts::filter::{self, FilterBar, FilterChoice, ROWS, filter_bar};
 use crate::parts::icon::{Glyph, icon};
 use crate::parts::panel::{PanelHead, page_head, panel};
 use crate::parts::timeline::end_timeline;
@@ -122,6 +122,15 @@ pub fn timeline(viewer: &Viewer, model: &SharesPageModel) -> Markup {
     panel(&head, end_timeline(viewer, &model.columns, &peak))
 }
 
+/// The parts above the rows that follow changes with them.
+pub fn live_head(
+    viewer: &Viewer,
+    query: &SharesPageQuery,
+    model: &SharesPageModel,
+) -> Vec<(String, Markup)> {
+    filter::live_head(viewer, &sentence(viewer, model), &filters(viewer, query, model))
+}
+
 fn filters(viewer: &Viewer, query: &SharesPageQuery, model: &SharesPageModel) -> FilterBar {
     let base = SharesPageQuery {
         after: String::new(),
@@ -155,7 +164,19 @@ fn filters(viewer: &Viewer, query: &SharesPageQuery, model: &SharesPageModel) ->
         states_label: common::STATE,
         states,
         menus: Vec::new(),
-        status: String::new(),
+        status: status(viewer, query, model),
+    }
+}
+
+/// The count of the links that match, and their usual order.
+fn status(viewer: &Viewer, query: &SharesPageQuery, model: &SharesPageModel) -> String {
+    let links = counted(viewer.language, common::LINKS, model.page.total.unwrap_or_default());
+    let has_ended = query.state == Some(ShareStateFilter::Ended);
+    match query.sort.key.as_str() {
+        "" if !has_ended && model.page.total != Some(0) => {
+            shares::STATUS.fill(viewer.language, &[("links", &links)])
+        }
+        _ => links,
     }
 }
 

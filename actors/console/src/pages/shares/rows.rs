@@ -6,12 +6,15 @@ use super::model::{ShareCondition, ShareLine, SharesPageModel};
 use super::query::SharesPageQuery;
 use crate::address::{ROOT, SortBy, encoded};
 use crate::format::{count, counted, day_and_time, file_name, until_tag, visible_text};
+use crate::parts::act::command;
 use crate::parts::bulk::{BulkBar, BulkSum, PickBox, bulk_bar, bulk_button, new_rows, pick_cell};
 use crate::parts::filter::ROWS;
 use crate::parts::icon::{Glyph, icon, symbol};
 use crate::parts::mark::{Tone, state, tag};
 use crate::parts::notice::{empty, empty_by_filter};
-use crate::parts::table::{TableColumn, actions_head, column_head, pick_all_head, table_foot};
+use crate::parts::table::{
+    TableColumn, actions_head, column_head, order_in_force, pick_all_head, table_foot,
+};
 use crate::text::{common, shares};
 use crate::viewer::Viewer;
 
@@ -31,6 +34,7 @@ const COLUMNS: [TableColumn; 7] = [
 /// The table with its bulk bar and foot. Its id is `rows`, for filters and live updates.
 pub fn share_rows(viewer: &Viewer, query: &SharesPageQuery, model: &SharesPageModel) -> Markup {
     let language = viewer.language;
+    let sort = order_in_force(&query.sort, "ends");
     html! {
         div #(ROWS) .tablebox.sticky data-rows {
             @if viewer.rights.shares { (bulk(viewer, query, model)) }
@@ -45,7 +49,7 @@ pub fn share_rows(viewer: &Viewer, query: &SharesPageQuery, model: &SharesPageMo
                     thead { tr {
                         @if viewer.rights.shares { (pick_all_head(viewer)) }
                         @for column in &COLUMNS {
-                            (column_head(viewer, column, &query.sort, &|sort: SortBy| {
+                            (column_head(viewer, column, &sort, &|sort: SortBy| {
                                 SharesPageQuery { sort, after: String::new(), ..query.clone() }.address()
                             }))
                         }
@@ -91,6 +95,16 @@ fn bulk(viewer: &Viewer, query: &SharesPageQuery, model: &SharesPageModel) -> Ma
 fn nothing(viewer: &Viewer, query: &SharesPageQuery, model: &SharesPageModel) -> Markup {
     let language = viewer.language;
     let totals = model.totals;
+    if model.has_no_root && totals.working + totals.ended == 0 {
+        return html! {
+            div.empty {
+                b { (shares::EMPTY_SETUP.of(language)) }
+                (shares::EMPTY_SETUP_BODY.of(language))
+                div.mt { (command(language, "[share.roots]\nmovies = \"/data/movies\"")) }
+                div.acts { a.btn.sm.go href={ (ROOT) "/guide/links" } { (shares::HOW_TO_SHARE.of(language)) } }
+            }
+        };
+    }
     if totals.working + totals.ended == 0 {
         let body = shares::EMPTY_ALL_BODY.of(language);
         let new = SharesPageQuery { new: true, ..SharesPageQuery::default() }.address();

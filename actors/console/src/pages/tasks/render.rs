@@ -11,7 +11,7 @@ use crate::pages::why::why_file;
 use crate::parts::act::{as_command, command_menu, list_lines, post_button};
 use crate::parts::dialog::ask_dialog;
 use crate::parts::filter::{
-    FilterBar, FilterChoice, FilterMenu, filter_bar, filter_token, host_menu,
+    self, FilterBar, FilterChoice, FilterMenu, filter_bar, filter_token, host_menu,
 };
 use crate::parts::mark::{Tone, tag};
 use crate::parts::panel::page_head;
@@ -138,6 +138,15 @@ fn base(query: &TasksPageQuery) -> TasksPageQuery {
         why: String::new(),
         ..query.clone()
     }
+}
+
+/// The parts above the rows that follow changes with them.
+pub fn live_head(
+    viewer: &Viewer,
+    query: &TasksPageQuery,
+    model: &TasksPageModel,
+) -> Vec<(String, Markup)> {
+    filter::live_head(viewer, &tasks_sentence(viewer, model), &filters(viewer, query, model))
 }
 
 fn filters(viewer: &Viewer, query: &TasksPageQuery, model: &TasksPageModel) -> FilterBar {

@@ -17,13 +17,16 @@ use crate::parts::icon::Glyph;
 use crate::parts::mark::{Tone, state, tag};
 use crate::parts::notice::{empty, empty_by_filter};
 use crate::parts::table::{
-    TableColumn, actions_head, column_head, pick_all_head, table_foot, why_symbol,
+    TableColumn, actions_head, column_head, order_in_force, pick_all_head, table_foot, why_symbol,
 };
 use crate::text::{common, states, tasks, yard};
 use crate::viewer::Viewer;
 
 /// The form of the picked rows.
 const FORM: &str = "pick-tasks";
+
+/// The key of the usual order: the youngest task first.
+const YOUNGEST: &str = "age";
 
 const COLUMNS: [TableColumn; 8] = [
     TableColumn::sorted(common::FILE, "name", ""),
@@ -32,13 +35,14 @@ const COLUMNS: [TableColumn; 8] = [
     TableColumn::plain(common::COPIED_PART, "w-p"),
     TableColumn::plain(common::RATE, "num p2"),
     TableColumn::plain(common::LEFT, "num p3"),
-    TableColumn::sorted(common::AGE, "created", "num p0"),
+    TableColumn::sorted(common::AGE, YOUNGEST, "num p0"),
     TableColumn::plain(tasks::REASON, "whyc p1"),
 ];
 
 /// The table with its foot. Its id is `rows`, for filters and live updates.
 pub fn task_rows(viewer: &Viewer, query: &TasksPageQuery, model: &TasksPageModel) -> Markup {
     let language = viewer.language;
+    let sort = order_in_force(&query.sort, YOUNGEST);
     html! {
         div #(ROWS) .tablebox.sticky data-rows {
             @if viewer.rights.storage { (bulk(viewer, query, model)) }
@@ -52,7 +56,7 @@ pub fn task_rows(viewer: &Viewer, query: &TasksPageQuery, model: &TasksPageModel
                         tr {
                             @if viewer.rights.storage { (pick_all_head(viewer)) }
                             @for column in &COLUMNS {
-                                (column_head(viewer, column, &query.sort, &|sort: SortBy| {
+                                (column_head(viewer, column, &sort, &|sort: SortBy| {
                                     TasksPageQuery { sort, after: String::new(), ..query.clone() }.address()
                                 }))
                             }

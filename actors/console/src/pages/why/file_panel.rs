@@ -104,7 +104,7 @@ pub fn why_file(viewer: &Viewer, file: &WhyFile, close: &str) -> Markup {
                     @for copy in &file.copies {
                         tr {
                             td { (host_short(&copy.host)) }
-                            td { @if copy.decision.is_empty() { (why::STAYS.of(language)) } @else { (node_text(language, &copy.decision)) } }
+                            td.num.wraps { @if copy.decision.is_empty() { (why::STAYS.of(language)) } @else { (node_text(language, &copy.decision)) } }
                         }
                     }
                 } }
@@ -205,6 +205,7 @@ fn sources(viewer: &Viewer, file: &WhyFile) -> Markup {
                     td.num {
                         @match source.says {
                             HostObstacle::Busy => (state_saying(Glyph::Wait, Tone::Off, &why::SERVES.fill(language, &[("n", &count(source.serving))]))),
+                            HostObstacle::Usable => (state_saying(Glyph::Up, Tone::Ok, why::COULD_SERVE.of(language))),
                             says => (state(language, says.mark())),
                         }
                     }

@@ -59,6 +59,13 @@ pub struct VerdictFacts {
     pub inputs: u64,
 }
 
+impl VerdictFacts {
+    /// Whether the node has neither hosts nor inputs: then "nothing is wrong" would say nothing.
+    pub fn is_bare(&self) -> bool {
+        self.hosts == 0 && self.inputs == 0
+    }
+}
+
 /// The strip of figures.
 #[derive(Clone, Debug, Default)]
 pub struct YardFigures {

@@ -13,7 +13,7 @@ use crate::format::{clock, count, counted, duration, percent};
 use crate::parts::icon::{Glyph, icon};
 use crate::parts::mark::Tone;
 use crate::parts::verdict::{Severity, VerdictText, verdict};
-use crate::text::{common, frame, yard};
+use crate::text::{common, frame, hosts, yard};
 use crate::viewer::{Moment, Viewer};
 
 /// Troubles with a row of their own; further ones are counted.
@@ -49,6 +49,7 @@ pub fn yard_verdict(viewer: &Viewer, facts: &VerdictFacts) -> Markup {
     let tone = match sorted.first().map(|trouble| trouble.severity()) {
         Some(Severity::Bad) => Tone::Bad,
         Some(Severity::Warn) => Tone::Warn,
+        None if facts.is_bare() => Tone::Off,
         None => Tone::Ok,
     };
     let mut checked = Vec::new();
@@ -56,7 +57,9 @@ pub fn yard_verdict(viewer: &Viewer, facts: &VerdictFacts) -> Markup {
         let rest = (sorted.len() - ROWS) as u64;
         checked.push(html! { b { (yard::MORE_TROUBLES.fill(language, &[("n", &count(rest))])) } });
     }
-    if sorted.is_empty() {
+    if sorted.is_empty() && facts.is_bare() {
+        checked.push(html! { a.more href={ (ROOT) "/guide/first-yard" } { (hosts::HOW_TO_ADD.of(language)) } });
+    } else if sorted.is_empty() {
         checked.push(looked_at(viewer, facts));
     }
     if let Some(cleared) = facts.cleared {
@@ -91,6 +94,9 @@ fn looked_at(viewer: &Viewer, facts: &VerdictFacts) -> Markup {
 
 fn sentence(viewer: &Viewer, facts: &VerdictFacts) -> String {
     let language = viewer.language;
+    if facts.troubles.is_empty() && facts.is_bare() {
+        return yard::NOTHING_SET_UP.of(language).to_owned();
+    }
     if facts.troubles.is_empty() {
         return match facts.fine_since {
             Some(since) => {
@@ -123,6 +129,9 @@ fn short_clock(viewer: &Viewer, at: Moment) -> String {
 
 fn remark(viewer: &Viewer, facts: &VerdictFacts) -> String {
     let language = viewer.language;
+    if facts.troubles.is_empty() && facts.is_bare() {
+        return yard::SET_UP_NEXT.of(language).to_owned();
+    }
     let Some((now, usual)) = facts.not_served else { return String::new() };
     match usual {
         Some(usual) if now > usual + 1.0 => {

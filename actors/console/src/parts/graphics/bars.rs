@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use crate::format::{percent, visible_text};
+use crate::format::{aligned_percent, percent, visible_text};
 use crate::parts::mark::Tone;
 use crate::text::{Language, common};
 use crate::viewer::Viewer;
@@ -105,7 +105,7 @@ pub fn disk_cell(viewer: &Viewer, level: &DiskLevel) -> Markup {
                 line.low x1=(attribute(level.low_water)) x2=(attribute(level.low_water)) y1="0" y2="14" {}
                 line.limit x1=(attribute(level.limit)) x2=(attribute(level.limit)) y1="0" y2="14" {}
             }
-            span class=(tone) { (percent(level.used)) }
+            span class=(tone) { (aligned_percent(level.used)) }
         }
     }
 }

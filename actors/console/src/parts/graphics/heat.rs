@@ -3,7 +3,8 @@
 use maud::{Markup, html};
 
 use crate::format::{count, middle_cut, short_host};
-use crate::text::plan;
+use crate::parts::icon::{Glyph, symbol};
+use crate::text::{plan, states};
 use crate::viewer::Viewer;
 
 const LEFT: f64 = 250.0;
@@ -13,6 +14,12 @@ const ROW: f64 = 25.0;
 
 /// Characters of the head of a cut name.
 const LONGEST_HEAD: usize = 12;
+
+/// The longest name in pixels.
+const NAME_ROOM: f64 = LEFT - 14.0;
+
+/// Where the rows of the highest host are framed.
+const FRAME_TOP: f64 = TOP - 4.0;
 
 /// A cell of the map: the requests that a host answers for a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -117,11 +124,13 @@ pub fn heat_map(viewer: &Viewer, map: &HeatMap) -> Markup {
                     @let sum = sums.get(index).copied().unwrap_or(0);
                     @let is_highest = sum == highest && sum > 0;
                     @let bar = sum as f64 / highest.max(1) as f64 * 40.0;
-                    @if is_highest && is_hot_spot { rect.frame-hot x=(shown(x - wide / 2.0 + 1.0)) width=(shown((wide - 2.0).max(2.0))) y="2" height=(shown(height - 6.0)) rx="4" {} }
+                    @if is_highest && is_hot_spot { rect.frame-hot x=(shown(x - wide / 2.0 + 1.0)) width=(shown((wide - 2.0).max(2.0))) y=(shown(FRAME_TOP)) height=(shown(height - FRAME_TOP - 4.0)) rx="4" {} }
                     @if host.is_down { rect.sel2 x=(shown(x - wide / 2.0)) width=(shown(wide)) y="56" height=(shown(height - 60.0)) {} }
-                    rect class=(if is_highest { "f-hot" } else { "f-disk" }) x=(shown(x - 8.0)) width="16" y=(shown(56.0 - bar)) height=(shown(bar)) rx="1" {}
+                    rect class=(if is_highest && is_hot_spot { "f-hot" } else { "f-disk" }) x=(shown(x - 8.0)) width="16" y=(shown(56.0 - bar)) height=(shown(bar)) rx="1" {}
                     @if is_highest { text.t1 x=(shown(x)) y="11" text-anchor="middle" { (count(sum)) } }
-                    text x=(shown(x)) y="72" text-anchor="middle" { (short_host(&host.host)) @if host.is_down { " ×" } }
+                    @if host.is_down { (down_mark(viewer, x)) }
+                    @let aside = if host.is_down { 7.0 } else { 0.0 };
+                    text x=(shown(x + aside)) y="72" text-anchor="middle" { (short_host(&host.host)) }
                 }
                 @for (index, row) in map.rows.iter().enumerate() {
                     (heat_row(map, row, &steps, TOP + ROW * index as f64, wide))
@@ -131,11 +140,48 @@ pub fn heat_map(viewer: &Viewer, map: &HeatMap) -> Markup {
     }
 }
 
-fn heat_row(map: &HeatMap, row: &HeatRow, steps: &[u64; 5], top: f64, wide: f64) -> Markup {
-    let (head, tail) = middle_cut(&row.name);
+/// The shape of a host that does not answer, at the left of its number.
+fn down_mark(viewer: &Viewer, x: f64) -> Markup {
+    let words = states::DOWN.of(viewer.language);
+    html! {
+        svg.down x=(format!("{:.1}", x - 18.0)) y="63" width="10" height="10" viewBox="0 0 16 16" role="img" aria-label=(words) {
+            title { (words) }
+            use href=(symbol(Glyph::Down)) {}
+        }
+    }
+}
+
+/// The width of a letter in pixels in wide fonts.
+fn width_of(letter: char) -> f64 {
+    match letter {
+        'M' | 'W' | 'm' | 'w' | '@' | '%' => 11.5,
+        'A'..='Z' => 9.0,
+        // Hangul, and everything behind it: letters of full width.
+        '\u{1100}'..='\u{11ff}' | '\u{2e80}'.. => 12.5,
+        _ => 7.2,
+    }
+}
+
+/// A name cut in the middle, so that it fits at the left of its row.
+fn fitting_name(name: &str) -> String {
+    let (head, tail) = middle_cut(name);
     let most_head = if tail.is_empty() { usize::MAX } else { LONGEST_HEAD };
-    let short: String = head.chars().take(most_head).collect();
+    let width = |text: &str| text.chars().map(width_of).sum::<f64>();
+    let room = NAME_ROOM - width(&tail) - width_of('…');
+    let mut short = String::new();
+    let mut used = 0.0;
+    for letter in head.chars().take(most_head) {
+        used += width_of(letter);
+        if used > room {
+            break;
+        }
+        short.push(letter);
+    }
     let gap = if short.len() == head.len() { "" } else { "…" };
+    format!("{short}{gap}{tail}")
+}
+
+fn heat_row(map: &HeatMap, row: &HeatRow, steps: &[u64; 5], top: f64, wide: f64) -> Markup {
     let whole: u64 = row.cells.iter().map(|cell| cell.requests).sum();
     let most =
         map.rows.iter().map(|row| row.cells.iter().map(|cell| cell.requests).sum::<u64>()).max();
@@ -143,7 +189,7 @@ fn heat_row(map: &HeatMap, row: &HeatRow, steps: &[u64; 5], top: f64, wide: f64)
     let shown = |value: f64| format!("{value:.1}");
     html! {
         a href=(row.address) {
-            text.nm x=(LEFT - 10.0) y=(shown(top + 16.0)) text-anchor="end" direction="ltr" { (short) (gap) (tail) }
+            text.nm x=(LEFT - 10.0) y=(shown(top + 16.0)) text-anchor="end" direction="ltr" { (fitting_name(&row.name)) }
         }
         line.gl x1=(LEFT) x2=(RIGHT) y1=(shown(top + ROW - 0.5)) y2=(shown(top + ROW - 0.5)) {}
         @for cell in &row.cells {
@@ -187,6 +233,8 @@ pub fn heat_legend(viewer: &Viewer, map: &HeatMap) -> Markup {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::text::Language;
+    use crate::viewer::Moment;
 
     #[test]
     fn a_tone_grows_with_its_requests() {
@@ -199,6 +247,34 @@ mod tests {
         assert_eq!(HeatMap::default().steps(), [0, 1, 2, 3, 4]);
         let steps = HeatMap::default().steps();
         assert_eq!([0, 1, 3, 4].map(|n| tone(&steps, n)), [1, 2, 4, 5]);
+    }
+
+    #[test]
+    fn a_name_of_wide_letters_is_cut_more() {
+        let cut = |name: &str| fitting_name(name);
+        assert_eq!(cut("M141A7SGL1500001_K202611230141.mpg"), "M141A7SGL150…02611230141.mpg");
+        assert_eq!(cut("short.mpg"), "short.mpg");
+        let wide = format!("{}.mpg", "M".repeat(60));
+        let shown = cut(&wide);
+        assert!(shown.starts_with("MM") && shown.ends_with("MMM.mpg"), "{shown}");
+        for name in [wide, "다".repeat(24), format!("{}.mpg", "@".repeat(200))] {
+            let width: f64 = cut(&name).chars().map(width_of).sum();
+            assert!(width <= NAME_ROOM + width_of('@'), "{name}: {width}");
+        }
+    }
+
+    #[test]
+    fn nothing_stands_out_where_requests_are_spread_evenly() {
+        let cell = |host, requests| HeatCell { host, requests, is_coming: false };
+        let map = |second| HeatMap {
+            hosts: vec![HeatHost::default(), HeatHost { is_down: true, ..HeatHost::default() }],
+            rows: vec![HeatRow { cells: vec![cell(0, 90), cell(1, second)], ..HeatRow::default() }],
+        };
+        let utc = jiff::tz::TimeZone::UTC;
+        let viewer = Viewer::without_session(Language::English, utc, Moment(0));
+        let even = heat_map(&viewer, &map(90)).into_string();
+        assert!(!even.contains("f-hot") && even.contains("<title>Down</title>"), "{even}");
+        assert!(heat_map(&viewer, &map(5)).into_string().contains("f-hot"));
     }
 
     #[test]

@@ -64,8 +64,8 @@ texts! {
     OF_ALL_NODES = "the same on every node", "모든 노드에서 같은 값";
     OF_THIS_NODE = "this node only", "이 노드만";
     AFTER_RESTART = "after a restart", "다시 시작 후 적용";
-    DOES_OVER = "Destinations above {limit} %: {n}. Their worst copies are removed.", "사용률이 {limit}%를 넘는 저장 서버: {n}대. 순위가 낮은 사본부터 삭제합니다.";
-    DOES_NONE_OVER = "No destination is above {limit} %, so nothing is removed for it.", "사용률이 {limit}%를 넘는 저장 서버가 없어 삭제하지 않습니다.";
+    DOES_OVER = "Destinations above {limit}%: {n}. Their worst copies are removed.", "사용률이 {limit}%를 넘는 저장 서버: {n}대. 순위가 낮은 사본부터 삭제합니다.";
+    DOES_NONE_OVER = "No destination is above {limit}%, so nothing is removed for it.", "사용률이 {limit}%를 넘는 저장 서버가 없어 삭제하지 않습니다.";
     DOES_PLAN = "New copies are planned. Files that wait: {waiting}, running copies: {running}.", "새 복사를 계획합니다. 기다리는 파일: {waiting}개, 진행 중인 복사: {running}건.";
     DOES_PLAN_NOTHING = "No new copy is planned. Files that wait: {waiting}. Running copies continue: {running}.", "새 복사를 계획하지 않습니다. 기다리는 파일: {waiting}개. 진행 중인 복사는 계속됩니다: {running}건.";
     DOES_MORE_COPIES = "Files that wait now: {waiting}, running copies: {running}.", "현재 기다리는 파일: {waiting}개, 진행 중인 복사: {running}건.";
@@ -94,6 +94,7 @@ texts! {
     SETTINGS_EMPTY = "No setting has “{text}” in its name or value", "이름 또는 값에 “{text}”가 들어간 설정 없음";
     SECRET = "set, not shown", "설정됨, 표시하지 않음";
     NOT_SET = "not set", "설정 안 됨";
+    INPUT_UNSET = "Not set", "설정 안 됨";
     INPUTS = "Inputs", "입력";
     INPUT_GOOD = "Up to date", "최신";
     INPUT_PENDING = "Not read yet", "아직 읽지 않음";

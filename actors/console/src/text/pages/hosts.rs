@@ -45,7 +45,7 @@ texts! {
     FROM_CALL = "added by a call", "호출로 추가";
     STATE_SINCE = "since {since}", "시작 {since}";
     LATENCY = "answers in {ms} ms", "응답 시간 {ms} ms";
-    FAILURE_NEXT = "Look on the host whether its worker runs: systemctl status reelyard-worker", "호스트에서 워커가 실행 중인지 확인하십시오: systemctl status reelyard-worker";
+    FAILURE_NEXT = "Look on the host whether its worker runs: `systemctl status reelyard-worker`", "호스트에서 워커가 실행 중인지 확인하십시오: `systemctl status reelyard-worker`";
     NO_TRAFFIC_BODY = "A worker of Reelyard reports it by itself. For another host, set hosts.node_exporters.", "Reelyard 워커는 스스로 보고합니다. 다른 호스트는 hosts.node_exporters를 설정하십시오.";
     FAILURE = "The last probe failed", "마지막 확인 실패";
     TOKEN_TROUBLE = "Its worker has no valid token", "워커의 토큰이 유효하지 않음";

@@ -52,6 +52,7 @@ texts! {
     PREVIEW_NO_NAME = "Name of the file", "파일 이름";
     PREVIEW_MOST = "{n} downloads at most", "최대 다운로드 {n}회";
     PREVIEW_ENDS = "ends in {ttl}", "만료까지 {ttl}";
+    STATUS = "{links}, the next to end first", "{links}, 곧 만료되는 것부터";
     TIMELINE_LINKS = "{links}, time runs faster to the right", "{links}, 오른쪽으로 갈수록 시간 간격이 넓어집니다";
     NEW_MOST = "Downloads at most", "최대 다운로드";
     NEW_PASSWORD = "Password (optional)", "암호 (선택)";
@@ -61,6 +62,9 @@ texts! {
     CREATED = "The link works until {at}", "링크는 {at}까지 유효합니다";
     EMPTY_FILTER = "No link has “{text}” in its path or owner", "경로 또는 소유자에 “{text}”가 들어간 링크 없음";
     EMPTY_STATE = "No link is in this state", "이 상태의 링크 없음";
+    EMPTY_SETUP = "No share root is set up", "공유 루트가 설정되지 않음";
+    EMPTY_SETUP_BODY = "A link gives out a file or directory below a share root. Name the roots in the configuration, then reload:", "공유 링크는 공유 루트 아래의 파일이나 디렉터리를 제공합니다. 설정에 루트를 지정한 다음 다시 읽으십시오.";
+    HOW_TO_SHARE = "How to share", "공유하는 방법";
     EMPTY_ALL = "Nothing is shared", "공유한 것이 없음";
     EMPTY_ALL_BODY = "A link gives one file or directory to anybody who has its address, until it ends.", "링크는 만료될 때까지 주소를 아는 누구에게나 파일 또는 디렉터리 하나를 제공합니다.";
     ASK_REVOKE_TEXT = "They end now, and running downloads are cut.", "지금 만료되며 진행 중인 다운로드도 끊깁니다.";

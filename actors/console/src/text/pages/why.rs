@@ -54,6 +54,7 @@ texts! {
     R_NAME = "Only old hosts have room, and they cannot carry its name", "공간이 있는 호스트는 이 이름을 전송할 수 없는 구형뿐임";
     R_NO_PAIR = "Every free source is busy", "사용 가능한 원본 서버가 모두 제공 중";
     H_USABLE = "could take it", "복사 가능";
+    COULD_SERVE = "could serve it", "제공 가능";
     H_DRAINING = "is being drained", "비우는 중";
     H_MAINTENANCE = "is in maintenance", "점검 중";
     H_LOST = "is presumed lost", "유실 추정";

@@ -7,6 +7,8 @@ texts! {
     NONE_HOT = "none rises now", "급상승 파일 없음";
     WRONG = "{n}, the oldest since {at}", "{n}, 가장 오래된 것은 {at}부터";
     NOTHING_WRONG_FOR = "Nothing is wrong, for {duration}", "이상 없음, {duration}째";
+    NOTHING_SET_UP = "No host and no input is set up", "설정된 호스트와 입력 없음";
+    SET_UP_NEXT = "To place files, name sources, destinations and a ranking in the configuration, then reload. Shares and boxes work without them.", "파일을 배치하려면 설정에 원본 서버, 저장 서버, 순위를 지정한 다음 다시 읽으십시오. 공유 링크와 박스는 없어도 동작합니다.";
     NOTHING_WRONG = "Nothing is wrong", "이상 없음";
     NOTICED = "Viewers may notice: no copy served {now} of the requests of the last hour, and {usual} of those of the last day.", "시청자 영향 가능: 사본에서 제공되지 않은 요청, 지난 1시간 {now}, 지난 하루 {usual}.";
     NOT_NOTICED = "No copy served {now} of the requests of the last hour.", "지난 1시간 사본에서 제공되지 않은 요청 {now}.";
@@ -34,7 +36,7 @@ texts! {
     OVER_STUCK = "No copy may be removed there. It gets no new copies. Free room by hand, or raise the limit.", "삭제할 수 있는 사본이 없습니다. 새 사본도 받지 않습니다. 직접 공간을 확보하거나 한도를 올리십시오.";
     INPUT_TITLE = "{input} cannot be read, since {since}", "{input} 읽기 실패, {since}";
     INPUT_TITLE_SHORT = "{input} cannot be read", "{input} 읽기 실패";
-    INPUT_DETAIL = "{reason}. The last good state stays in use.", "{reason}. 마지막으로 읽은 상태를 계속 사용합니다.";
+    INPUT_DETAIL = "{reason}. The last good state stays in use. Mend the file or its rights: the node then reads it by itself.", "{reason}. 마지막으로 읽은 상태를 계속 사용합니다. 파일이나 권한을 고치면 노드가 자동으로 다시 읽습니다.";
     INPUT_UNSET_TITLE = "{input} is not set", "{input} 설정 없음";
     INPUT_UNSET = "Without it nothing is planned. Name the file in the configuration, then reload.", "이 입력이 없으면 계획을 세우지 않습니다. 설정에 파일을 지정한 다음 다시 읽으십시오.";
     BAD_ROWS_TITLE = "{rows} lines of {input} cannot be read", "{input}에서 읽을 수 없는 줄 {rows}개";
@@ -69,7 +71,7 @@ texts! {
     ALL_IN_REACH = "all in reach", "모두 접근 가능";
     SERVED = "Served by copies", "사본 제공률";
     SERVED_USUAL = "last hour; last day {usual}", "지난 1시간; 지난 하루 {usual}";
-    SERVED_PERIOD = "of the requests that were counted", "집계된 요청 기준";
+    SERVED_PERIOD = "of counted requests", "집계된 요청 기준";
     HOT_FILES = "Hot files", "급상승 파일";
     HOT_UNPLACED = "{n} not placed yet", "아직 미배치 {n}개";
     HOT_ALL_PLACED = "all placed", "모두 배치됨";
@@ -102,7 +104,7 @@ texts! {
     IN_QUARANTINE = "{n} in quarantine", "격리 {n}개";
     NO_COPIES = "No copy runs", "진행 중인 복사 없음";
     NO_COPIES_BODY = "Nothing waits for one.", "복사를 기다리는 파일이 없습니다.";
-    NO_COPIES_WAIT = "Files wait; the reasons are at the right.", "대기 중인 파일이 있습니다. 사유는 오른쪽에 있습니다.";
+    NO_COPIES_WAIT = "Files wait. “Why files wait” has the reasons.", "대기 중인 파일이 있습니다. 사유는 “대기 사유”에 있습니다.";
     NOTHING_WAITS = "No file waits", "대기 중인 파일 없음";
     NOTHING_HOT = "No file is hot", "급상승 파일 없음";
     NO_EVENTS = "Nothing was copied or removed yet", "아직 복사하거나 삭제한 것이 없음";

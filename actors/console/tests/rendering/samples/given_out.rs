@@ -50,6 +50,7 @@ pub fn links(viewer: &Viewer) -> PageParts {
             .address(),
     };
     let model = SharesPageModel {
+        has_no_root: false,
         due_span: None,
         totals: ShareTotals { working: 4212, due: 38, ended: 1904, hooks: 2, failing_hooks: 0 },
         next_due: Some(later(6)),

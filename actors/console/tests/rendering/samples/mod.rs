@@ -14,6 +14,7 @@ use jiff::tz::TimeZone;
 use maud::Markup;
 use reelyard_console::frame::{FrameModel, LiveMark, PageParts, RefusalPage, page, refusal_page};
 use reelyard_console::pages::find::palette;
+use reelyard_console::parts::notice::{ActionOutcome, UndoAction};
 use reelyard_console::text::Language;
 use reelyard_console::{Density, Moment, ReadableAreas, Theme, Viewer, ViewerRights, ViewerRole};
 
@@ -85,6 +86,15 @@ fn frame(here: &str) -> FrameModel {
     }
 }
 
+/// The outcome of an action with its way back.
+fn pinned() -> ActionOutcome {
+    let undo = UndoAction {
+        action: "/console/files/a.mpg/unpin".into(),
+        dialog: "/console/files?pick=a.mpg&ask=unpin".into(),
+    };
+    ActionOutcome { is_done: true, title: "1".into(), undo: Some(undo), ..ActionOutcome::default() }
+}
+
 /// A rendered sample with its name.
 pub struct Sample {
     /// Name of the page and its state.
@@ -99,7 +109,9 @@ pub fn all(viewer: &Viewer) -> Vec<Sample> {
     let mut add = |name: &'static str, parts: PageParts| {
         // The page Find has its own field.
         let palette = (name != "find").then(|| palette(viewer, "/console"));
-        let document = page(&parts, &FrameModel { palette, ..frame("/console") }, viewer);
+        let outcome = (name == "cluster" && viewer.rights.storage).then(pinned);
+        let model = FrameModel { palette, outcome, ..frame("/console") };
+        let document = page(&parts, &model, viewer);
         samples.push(Sample { name, document });
     };
     add("yard", yard::trouble(viewer));

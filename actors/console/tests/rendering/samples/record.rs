@@ -104,7 +104,7 @@ pub fn values(viewer: &Viewer) -> PageParts {
                 before: "90".into(),
                 after: "88".into(),
                 meaning: "How full a destination may become.".into(),
-                consequence: "Destinations above 88 %: 1. Their worst copies are removed.".into(),
+                consequence: "Destinations above 88%: 1. Their worst copies are removed.".into(),
                 needs_restart: false,
                 is_for_all_nodes: true,
             },

@@ -36,6 +36,38 @@ fn axe_core_is_the_published_file() {
     assert!(text.starts_with("/*! axe v4.14.1") && text.contains("Mozilla Public"));
 }
 
+/// Width and height of a PNG, which follow its first chunk's name.
+fn size_of(png: &[u8]) -> Option<(u32, u32)> {
+    let number = |at: usize| Some(u32::from_be_bytes(png.get(at..at + 4)?.try_into().ok()?));
+    Some((number(16)?, number(20)?))
+}
+
+#[tokio::test]
+async fn a_short_page_has_no_scroll_bar() -> Result<()> {
+    let pages = ConsoleSamples::start()?;
+    let browser = Browser::start(true).await?;
+    browser.resize(WIDE.0, WIDE.1).await?;
+    for page in ["/en/files-nothing", "/ko/files-nothing"] {
+        browser.open(&pages.url(page)).await?;
+        let spare = "document.documentElement.scrollHeight - innerHeight";
+        assert_eq!(browser.evaluate(spare).await?, 0, "{page}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_picture_has_the_width_of_its_window() -> Result<()> {
+    let pages = ConsoleSamples::start()?;
+    let browser = Browser::start(true).await?;
+    browser.resize(NARROW.0, NARROW.1).await?;
+    browser.open(&pages.url("/en/yard")).await?;
+    let has_bar = "innerWidth > document.documentElement.clientWidth";
+    assert_eq!(browser.evaluate(has_bar).await?, true, "the page has no scroll bar");
+    assert_eq!(size_of(&browser.picture(None).await?), Some(NARROW));
+    assert_eq!(size_of(&browser.picture(Some(600)).await?), Some((NARROW.0, 600)));
+    Ok(())
+}
+
 /// Samples whose elements are all on another sample too.
 const REPEATED: [&str; 13] = [
     "yard-healthy",

@@ -221,7 +221,7 @@ async fn records_and_node(yard: &ConsoleYard, browser: &Browser) -> Result<()> {
     open(yard, browser, "/audit?q=judges").await?;
     until_shown(browser, "#rows", "its disk is slow").await;
     open(yard, browser, "/settings").await?;
-    until_shown(browser, "#settings-inputs", "not set").await;
+    until_shown(browser, "#settings-inputs", "Not set").await;
     browser.write("#filters input[name=q]", "limit_percent").await?;
     until(browser, "document.querySelectorAll('#rows tbody tr').length < 9").await;
     open(yard, browser, "/access?ask=new-token").await?;

@@ -9,7 +9,6 @@ use reelyard_console::pages::shares::{
     self, NewLink, ShareCondition, ShareLine, ShareStateFilter, ShareTotals, SharesPageModel,
     SharesPageQuery,
 };
-use reelyard_console::parts::panel::page_sentence;
 use reelyard_console::parts::table::RowPage;
 use reelyard_console::parts::timeline::EndColumn;
 use reelyard_console::{Moment, Viewer};
@@ -67,11 +66,10 @@ pub async fn live_parts(
     // A dialog stays as it was opened.
     let query = SharesPageQuery { ask: String::new(), ..SharesPageQuery::parse(query) };
     let model = model(state, &query, viewer).await?;
-    Ok(vec![
-        ("page-sentence".to_owned(), page_sentence(&shares::sentence(viewer, &model))),
-        ("shares-timeline".to_owned(), shares::timeline(viewer, &model)),
-        ("rows".to_owned(), shares::share_rows(viewer, &query, &model)),
-    ])
+    let mut parts = shares::live_head(viewer, &query, &model);
+    parts.push(("shares-timeline".to_owned(), shares::timeline(viewer, &model)));
+    parts.push(("rows".to_owned(), shares::share_rows(viewer, &query, &model)));
+    Ok(parts)
 }
 
 /// The page around this model.
@@ -123,6 +121,7 @@ fn list(state: &NodeHttpState, query: &SharesPageQuery, viewer: &Viewer) -> Shar
     let (rows, page) = rows(state, query, &index, now);
     let span = WantedLinks::of(query, now).due;
     SharesPageModel {
+        has_no_root: state.live.now().config.share.rules.roots.0.is_empty(),
         totals,
         next_due: counts.next_due.map(|at| Moment(at.0)),
         columns: columns(&counts, query),

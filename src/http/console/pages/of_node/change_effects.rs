@@ -180,9 +180,9 @@ mod tests {
     #[test]
     fn a_limit_names_the_destinations_above_it() {
         let over = does("storage.limit_percent", Some("90"), Some("88"));
-        assert!(over.contains("above 88 %: 2."), "{over}");
+        assert!(over.contains("above 88%: 2."), "{over}");
         let none = does("storage.limit_percent", Some("90"), Some("95"));
-        assert!(none.contains("No destination is above 95 %"), "{none}");
+        assert!(none.contains("No destination is above 95%"), "{none}");
     }
 
     #[test]

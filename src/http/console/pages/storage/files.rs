@@ -9,9 +9,9 @@ use reelyard_console::frame::{NavPage, PageParts};
 use reelyard_console::pages::files::{
     self, FileCondition, FileLine, FileTotals, FilesPageModel, FilesPageQuery,
 };
-use reelyard_console::parts::panel::page_sentence;
 use reelyard_console::parts::table::RowPage;
 use reelyard_core::names::FileId;
+use reelyard_yard::catalog::views::CatalogView;
 use roaring::RoaringBitmap;
 
 use super::dialogs::file_dialogs;
@@ -60,10 +60,9 @@ pub async fn show(
 pub fn live_parts(state: &NodeHttpState, query: &str, viewer: &Viewer) -> Vec<LivePart> {
     let query = FilesPageQuery::parse(query);
     let model = model(state, &query);
-    vec![
-        ("page-sentence".to_owned(), page_sentence(&files::files_sentence(viewer, &model))),
-        ("rows".to_owned(), files::file_rows(viewer, &query, &model)),
-    ]
+    let mut parts = files::live_head(viewer, &query, &model);
+    parts.push(("rows".to_owned(), files::file_rows(viewer, &query, &model)));
+    parts
 }
 
 fn model(state: &NodeHttpState, query: &FilesPageQuery) -> FilesPageModel {
@@ -97,10 +96,15 @@ fn model(state: &NodeHttpState, query: &FilesPageQuery) -> FilesPageModel {
             next: (end < matching).then(|| at(end)),
         },
         hosts: host_choices(files.snapshot.tasks.placements.keys(), &query.host),
-        is_set_up: files.snapshot.catalog.ranking.is_some(),
+        is_set_up: files.len() > 0 || has_ranking(&files.snapshot.catalog),
         ask: None,
         why: None,
     }
+}
+
+/// Whether a ranking is set and was read. A node without one has an empty ranking.
+fn has_ranking(catalog: &CatalogView) -> bool {
+    catalog.grade_info.is_some() && catalog.ranking.is_some()
 }
 
 /// All files that match the filter of a page, in the order of the list.

@@ -73,7 +73,9 @@ pub fn live_parts(state: &NodeHttpState, query: &str, viewer: &Viewer) -> Vec<Li
     // A dialog stays as it was opened.
     let query = HostsPageQuery { ask: String::new(), ..HostsPageQuery::parse(query) };
     let model = model(state, &query, viewer);
-    vec![("rows".to_owned(), hosts::host_rows(viewer, &query, &model))]
+    let mut parts = hosts::live_head(viewer, &query, &model);
+    parts.push(("rows".to_owned(), hosts::host_rows(viewer, &query, &model)));
+    parts
 }
 
 /// The rows of this state of the page.

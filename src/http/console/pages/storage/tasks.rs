@@ -1,5 +1,6 @@
 //! `/console/tasks`: copies that are planned, under way and ended.
 
+use std::cmp::Reverse;
 use std::sync::Arc;
 
 use actix_web::{HttpRequest, HttpResponse, web};
@@ -58,10 +59,10 @@ pub async fn show(
 pub fn live_parts(state: &NodeHttpState, query: &str, viewer: &Viewer) -> Vec<LivePart> {
     let query = TasksPageQuery::parse(query);
     let model = model(state, &query);
-    vec![
-        ("rows".to_owned(), tasks::task_rows(viewer, &query, &model)),
-        ("task-failures".to_owned(), tasks::failures(viewer, &query, &model)),
-    ]
+    let mut parts = tasks::live_head(viewer, &query, &model);
+    parts.push(("rows".to_owned(), tasks::task_rows(viewer, &query, &model)));
+    parts.push(("task-failures".to_owned(), tasks::failures(viewer, &query, &model)));
+    parts
 }
 
 fn model(state: &NodeHttpState, query: &TasksPageQuery) -> TasksPageModel {
@@ -110,6 +111,7 @@ fn sort(tasks: &mut [&Arc<Task>], query: &TasksPageQuery) {
         "state" => tasks.sort_by_key(|task| task.state as u8),
         "size" => tasks.sort_by_key(|task| task.size),
         "created" => tasks.sort_by_key(|task| task.id),
+        "age" => tasks.sort_by_key(|task| Reverse(task.id)),
         _ => return,
     }
     if query.sort.descending {
