@@ -42,8 +42,8 @@ impl RaftNode {
         }
     }
 
-    /// Whether this node would vote for a node whose log ends with `last`: it hears no leader and does not lead itself,
-    /// and its log has nothing newer.
+    /// Whether this node would vote for a node whose log ends with `last`. It does not while it hears a leader or leads
+    /// itself, and not if its log has something newer.
     pub(in crate::raft) fn would_vote(&self, raft: &Raft, last: Option<LogId>) -> bool {
         let hears_no_leader = self.contact.leader_silence() > self.patience;
         hears_no_leader && !self.certainly_leads() && end_of_log(raft) <= last

@@ -1,4 +1,4 @@
-//! Which node leads: when this node stands for election, and how it hands the lead over.
+//! The lead of the cluster: elections, and the transfer to another node.
 
 mod clock_watch;
 mod election_gate;
