@@ -11,8 +11,8 @@ use openraft::ServerState;
 use reelyard_replication::Member;
 use tokio::time::{sleep, timeout};
 
+use super::quorum::{is_majority, other_voters};
 use crate::raft::call_messages::{RaftRequest, RaftResponse};
-use crate::raft::members::member_node::members_of;
 use crate::raft::node::RaftNode;
 use crate::raft::{LogId, Raft};
 
@@ -59,11 +59,9 @@ impl RaftNode {
             return false;
         }
         let mut agree = BTreeSet::from([self.id]);
-        let others = members_of(&membership)
-            .into_iter()
-            .filter(|member| member.is_voter && member.number != self.id);
+        let others = other_voters(&membership, self.id);
         let mut answers: FuturesUnordered<_> =
-            others.map(|member| self.ask_for_vote(member, last)).collect();
+            others.into_iter().map(|member| self.ask_for_vote(member, last)).collect();
         while !is_majority(&agree, voters) {
             match answers.next().await {
                 Some(agrees) => agree.extend(agrees),
@@ -91,9 +89,4 @@ impl RaftNode {
 /// The last entry of the log of this node.
 fn end_of_log(raft: &Raft) -> Option<LogId> {
     raft.data_metrics().borrow().last_log
-}
-
-/// Whether a majority of each set of voters agrees.
-fn is_majority(agree: &BTreeSet<u64>, voters: &[BTreeSet<u64>]) -> bool {
-    voters.iter().all(|set| set.intersection(agree).count() > set.len() / 2)
 }

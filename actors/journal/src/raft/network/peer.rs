@@ -45,10 +45,11 @@ pub(in crate::raft) struct Peer {
 }
 
 /// The answer to an append call, in the form of openraft.
-pub(super) type AppendAnswer = Result<AppendEntriesResponse<u64>, CallError<RaftError<u64>>>;
+pub(in crate::raft) type AppendAnswer =
+    Result<AppendEntriesResponse<u64>, CallError<RaftError<u64>>>;
 
 /// The failure of a call, in the form of openraft.
-pub(super) type CallError<E> = RPCError<u64, MemberNode, E>;
+pub(in crate::raft) type CallError<E> = RPCError<u64, MemberNode, E>;
 
 impl Peer {
     /// Calls the node, and returns its answer. Refusals to work at all count as unreachable.
@@ -69,7 +70,7 @@ impl Peer {
     }
 
     /// Sends entries. The call goes on when nobody waits for its answer.
-    pub(super) fn start_append(
+    pub(in crate::raft) fn start_append(
         &self,
         request: AppendEntriesRequest<Types>,
     ) -> JoinHandle<AppendAnswer> {
@@ -82,7 +83,10 @@ impl Peer {
     }
 
     /// Waits for the answer to a call. A wait that is given up may be begun again.
-    pub(super) async fn append_answer(&self, call: &mut JoinHandle<AppendAnswer>) -> AppendAnswer {
+    pub(in crate::raft) async fn append_answer(
+        &self,
+        call: &mut JoinHandle<AppendAnswer>,
+    ) -> AppendAnswer {
         call.await.unwrap_or_else(|why| Err(self.fails(why.to_string())))
     }
 
