@@ -331,10 +331,9 @@ impl RaftNode {
         if !self.confirm_lead(raft).await {
             return None;
         }
-        // openraft handles calls in order: earlier proposals are in the log after this one.
-        raft.with_raft_state(|_| ()).await.ok()?;
         // The whole log, not only the part that is known to be committed. A node that restarted as the leader
-        // has entries of its own epoch that no quorum confirmed yet.
+        // has entries of its own epoch that no quorum confirmed yet. Earlier proposals are in the log by now,
+        // because openraft handles calls in order.
         let end = owners.log_end().await?;
         let mut metrics = raft.metrics();
         let reached = |now: &Metrics| {

@@ -18,6 +18,10 @@ impl RaftNode {
     /// Whether a quorum follows this node as the leader, by answers to calls that are sent now. It waits as long as the
     /// calls do.
     pub(in crate::raft) async fn confirm_lead(&self, raft: &Raft) -> bool {
+        // A leader whose raft node is stuck, such as by its disk, must not keep its followers by calls.
+        if raft.with_raft_state(|_| ()).await.is_err() {
+            return false;
+        }
         let before = raft.metrics().borrow().clone();
         if !is_led_by(&before, self.id) {
             return false;
