@@ -36,7 +36,7 @@ pub async fn answer(
     }
     let Ok(id) = id.parse::<ShareId>() else { return HttpResponse::NotFound().finish() };
     let opened = match state.share_links.files() {
-        Some(files) => web::block(move || files.open(id)).await.unwrap_or(Err(NotPassed::Away)),
+        Some(files) => web::block(move || files.open(id)).await.unwrap_or(Err(NotPassed::Unknown)),
         None => Err(NotPassed::Away),
     };
     let (from, to) = match (asked.from, asked.to) {

@@ -28,8 +28,9 @@ use tokio::time::timeout;
 
 use super::cluster::ClusterLink;
 
-/// Downloads that are passed through at a time. Each has a connection, and other requests between nodes need some.
-const AT_ONCE: usize = 256;
+/// Downloads that are passed through at a time. Each holds a stream for its whole time. It is half of the streams that a
+/// member takes from this node, so that calls and counts always find one.
+const AT_ONCE: usize = 128;
 
 /// Time limit for the answer of one member.
 const ANSWER_TIME: Duration = Duration::from_secs(1);
@@ -42,6 +43,10 @@ const LONGEST_ANSWER: usize = 4 << 10;
 
 /// Time limit for the leader to count a download.
 const COUNT_TIME: Duration = Duration::from_secs(3);
+
+/// The most bytes of one read. The member ends a stream of which nothing is read for a minute, so a slow visitor should
+/// take one piece in less time.
+const LONGEST_READ: usize = 64 << 10;
 
 /// Pieces that wait for the visitor.
 const AHEAD: usize = 2;
@@ -109,9 +114,9 @@ impl MemberFiles {
             Ok(Ok((Err(why), _))) => Err(why),
             Ok(Err(error)) => {
                 tracing::debug!(node = number, %error, "a member was not asked for a shared file");
-                Err(NotPassed::Away)
+                Err(NotPassed::Unknown)
             }
-            Err(_) => Err(NotPassed::Away),
+            Err(_) => Err(NotPassed::Unknown),
         };
         (number, answer)
     }
@@ -133,8 +138,8 @@ impl MemberFiles {
         let mut stream = stream.map_err(io::Error::other)?;
         // The node asks for itself, and not for a client.
         stream.write_all(b"0.0.0.0:0\n").await?;
-        let shaken = http1::handshake(TokioIo::new(stream)).await.map_err(io::Error::other)?;
-        let (sender, connection) = shaken;
+        let shaken = in_short_reads().handshake(TokioIo::new(stream)).await;
+        let (sender, connection) = shaken.map_err(io::Error::other)?;
         tokio::spawn(async move {
             // The answer reports the same failure.
             let _ = connection.await;
@@ -151,6 +156,24 @@ impl MemberFiles {
             format!("/shared-files/{id}/count?client={client}&ranged={ranged}&request={request}");
         Ok(serde_json::from_slice(&answer(&mut sender, &call).await?)?)
     }
+}
+
+/// Why no member has the file. The root is away only if it is away at each of them.
+fn of_all(refusals: &[NotPassed]) -> NotPassed {
+    if refusals.contains(&NotPassed::Absent) {
+        return NotPassed::Absent;
+    }
+    match refusals.iter().all(|why| *why == NotPassed::Away) {
+        true => NotPassed::Away,
+        false => NotPassed::Unknown,
+    }
+}
+
+/// A connection that reads at most [`LONGEST_READ`] bytes at once.
+fn in_short_reads() -> http1::Builder {
+    let mut builder = http1::Builder::new();
+    builder.max_buf_size(LONGEST_READ);
+    builder
 }
 
 /// Sends a request, and reads its short answer.
@@ -177,7 +200,7 @@ impl OtherNodes for MemberFiles {
         Box::pin(async move {
             let Ok(slot) = Arc::clone(&self.slots).try_acquire_owned() else {
                 tracing::debug!(AT_ONCE, "too many downloads are passed through at a time");
-                return Err(NotPassed::Away);
+                return Err(NotPassed::Unknown);
             };
             let (mut members, known) = self.others(&root);
             if members.is_empty() {
@@ -186,31 +209,31 @@ impl OtherNodes for MemberFiles {
             let found = |facts, sender| -> Box<dyn PassedFile> {
                 Box::new(FileAtMember { facts, id, sender, slot: Some(slot) })
             };
+            let mut refusals = Vec::new();
             let first = members.iter().position(|member| Some(member.number) == known);
             if let Some(first) = first {
                 match self.ask(members.swap_remove(first), id).await.1 {
                     Ok((facts, sender)) => return Ok(found(facts, sender)),
                     Err(NotPassed::Absent) => return Err(NotPassed::Absent),
-                    Err(NotPassed::Away) => {}
+                    Err(why) => refusals.push(why),
                 }
             }
             let mut asking: FuturesUnordered<_> =
                 members.into_iter().map(|member| self.ask(member, id)).collect();
-            let mut is_absent = false;
             while let Some((number, answer)) = asking.next().await {
                 match answer {
                     Ok((facts, sender)) => {
                         self.remember(root, RootSight::At(number));
                         return Ok(found(facts, sender));
                     }
-                    Err(why) => is_absent |= why == NotPassed::Absent,
+                    Err(why) => refusals.push(why),
                 }
             }
-            if is_absent {
-                return Err(NotPassed::Absent);
+            let why = of_all(&refusals);
+            if why == NotPassed::Away {
+                self.remember(root, RootSight::Nowhere(Instant::now()));
             }
-            self.remember(root, RootSight::Nowhere(Instant::now()));
-            Err(NotPassed::Away)
+            Err(why)
         })
     }
 
@@ -289,5 +312,51 @@ async fn pump(
         if to.send(piece).await.is_err() {
             return;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use reelyard_cluster::ListenerLimits;
+    use tokio::io::AsyncReadExt;
+
+    use super::*;
+
+    #[test]
+    fn a_root_is_away_only_if_each_member_says_so() {
+        use NotPassed::{Absent, Away, Unknown};
+        assert_eq!(of_all(&[Away, Away]), Away);
+        assert_eq!(of_all(&[Away, Unknown]), Unknown, "one does not answer");
+        assert_eq!(of_all(&[Unknown, Absent, Away]), Absent);
+    }
+
+    #[tokio::test]
+    async fn bytes_arrive_in_pieces_that_a_slow_visitor_can_take() {
+        const LENGTH: usize = 2 << 20;
+        let (near, mut far) = tokio::io::duplex(2 * LENGTH);
+        let shaken = in_short_reads().handshake(TokioIo::new(near)).await;
+        let (mut sender, connection) = shaken.unwrap();
+        tokio::spawn(connection);
+        let answering = async {
+            let mut asked = [0; 1];
+            far.read_exact(&mut asked).await.unwrap();
+            let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {LENGTH}\r\n\r\n");
+            far.write_all(head.as_bytes()).await.unwrap();
+            far.write_all(&vec![7; LENGTH]).await.unwrap();
+        };
+        let asking = sender.send_request(request("/", None).unwrap());
+        let (answer, ()) = futures::join!(asking, answering);
+        let (mut body, mut longest, mut length) = (answer.unwrap().into_body(), 0, 0);
+        while let Some(frame) = body.frame().await {
+            let piece = frame.unwrap().into_data().unwrap().len();
+            (longest, length) = (longest.max(piece), length + piece);
+        }
+        assert_eq!(length, LENGTH);
+        assert!(longest <= LONGEST_READ, "{longest}");
+    }
+
+    #[test]
+    fn passed_downloads_leave_streams_for_other_requests() {
+        assert!(AT_ONCE * 2 <= ListenerLimits::default().forwards_per_member);
     }
 }

@@ -47,7 +47,7 @@ const LEADER_TIME: Duration = Duration::from_secs(5);
 /// How long a starting node waits for the token of its first administrator.
 const TOKEN_TIME: Duration = Duration::from_secs(1);
 
-/// How long a stopping node waits for the answers to requests of other nodes.
+/// How long a stopping node waits for the answers to requests of other nodes. Files of shares have ended before.
 const FORWARDED_TIME: Duration = Duration::from_secs(5);
 
 /// All actors of a started node, and the handles that stop them.
@@ -237,7 +237,7 @@ impl RunningNode {
         self.following.abort();
         self.share_links.stop(hurry).await;
         self.server.stop(true).await;
-        // Each has one request of another node.
+        // Each has requests of another node.
         let _ = timeout(FORWARDED_TIME, self.forwarded.wait_for(|open| *open == 0)).await;
         self.cluster.stop().await;
         self.actors.stop().await;

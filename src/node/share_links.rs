@@ -214,7 +214,7 @@ impl ShareLinks {
     }
 
     /// Stops the servers. Running answers may finish within `share.drain_timeout`, or until
-    /// `hurry`.
+    /// `hurry`. Other nodes may read files that are open for them, and no more.
     pub(super) async fn stop(&self, hurry: impl Future<Output = ()>) {
         let drain = self.view.live.now().config.share.links.drain_timeout;
         let ends = async {
@@ -228,6 +228,7 @@ impl ShareLinks {
         // A concurrent reload does not wait for the downloads; it is refused.
         let running = std::mem::replace(&mut *self.running.lock().await, stopped);
         let RunningShareServers { serving, mut retiring, .. } = running;
+        self.view.files.store(None);
         if let Some(ActiveShareServer { server, listener, .. }) = serving {
             let connections = server.counters().connections;
             tracing::info!(

@@ -1,6 +1,7 @@
 //! The running server of public links.
 
 use std::net::{SocketAddr, TcpListener};
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -11,6 +12,7 @@ use reelyard_file_server::http::request_head::HostRule;
 use reelyard_file_server::server::{FileServer, FileServerSettings, ServerLifetime, ServerThreads};
 use reelyard_file_server::{ConnectionLimits, SendLimits};
 use reelyard_shares::share_expiry::{ShareViewHandle, TakeDownload};
+use tokio::sync::watch;
 
 use crate::access::passwords::Passwords;
 use crate::access::roots::Roots;
@@ -148,6 +150,7 @@ impl ShareServer {
             not_ready,
             certificate,
             pages,
+            for_others: watch::Sender::new(0),
             access_log,
         });
         let lifetime = ServerLifetime::default();
@@ -177,15 +180,22 @@ impl ShareServer {
         ShareServerMeter(Arc::clone(&self.state.counts))
     }
 
-    /// Stops listening, and returns when every connection has finished its answer.
+    /// Stops listening, and returns when every connection has finished its answer, and every other node its file.
     pub async fn retire(self) {
         self.drain(std::future::pending()).await;
     }
 
-    /// Stops listening. Connections may finish their answers until `hurry`, and are then aborted.
-    /// Returns when all have ended.
+    /// Stops listening. Connections may finish their answers until `hurry`, and are then aborted. Other nodes may read
+    /// their files for as long. Returns when all connections have ended.
     pub async fn drain(mut self, hurry: impl Future<Output = ()>) {
-        if !self.server.drain(hurry).await {
+        let mut hurry = pin!(hurry);
+        let mut for_others = self.state.for_others.subscribe();
+        let have_ended = self.server.drain(hurry.as_mut()).await
+            && tokio::select! {
+                _ = for_others.wait_for(|open| *open == 0) => true,
+                () = hurry => false,
+            };
+        if !have_ended {
             let connections = self.counters().connections;
             tracing::warn!(connections, "the drain time is over, cutting running downloads");
         }

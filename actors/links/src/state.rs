@@ -8,6 +8,7 @@ use reelyard_core::clock::{Clock, Millis};
 use reelyard_core::supervision::Route;
 use reelyard_file_server::certificate::Certificate;
 use reelyard_shares::share_expiry::{Share, ShareViewHandle, TakeDownload};
+use tokio::sync::watch;
 
 use crate::access::passwords::Passwords;
 use crate::access::roots::Roots;
@@ -41,6 +42,8 @@ pub(crate) struct ShareServerState {
     /// Whether an invalid header of a proxy was already logged.
     pub(crate) warned_of_proxy: AtomicBool,
     pub(crate) pages: PageHandoff,
+    /// Files that are open for other nodes.
+    pub(crate) for_others: watch::Sender<usize>,
     pub(crate) access_log: LinkAccessLog,
 }
 

@@ -146,6 +146,15 @@ impl RemoverYard {
     /// Grades these files for both actors, best first, each with a master of [`SIZE`].
     async fn grade(&self, files: &[&str]) {
         self.yard.grade(files).await;
+        let is_compared = |view: &TaskManagerView| {
+            (view.inputs_passed || !view.input_faults.is_empty()).then_some(())
+        };
+        self.yard.until("the inputs are compared", is_compared).await;
+        self.grade_for_removal(files).await;
+    }
+
+    /// Grades these files for the Remover only.
+    async fn grade_for_removal(&self, files: &[&str]) {
         let ids: Vec<_> = files.iter().map(|file| self.yard.file(file)).collect();
         let ranked = |file: &_| RankedFile { file: *file, size: Some(SIZE), listed_on: Vec::new() };
         let ranking = Ranking::from_files(ids.iter().map(ranked));
@@ -305,6 +314,24 @@ async fn removal_and_copy_for_a_hotter_file_are_one_plan() {
 }
 
 #[actix::test]
+async fn nothing_is_removed_before_the_inputs_are_compared() {
+    let dir = tempfile::tempdir().unwrap();
+    let yard = opened(dir.path(), 2, settings()).await;
+    yard.grade_for_removal(&["a"]).await;
+    yard.holds(destination(1), &["a"]).await;
+    yard.holds(destination(2), &["a"]).await;
+    let view = yard.round().await;
+    assert_eq!(view.last.as_ref().unwrap().waits, Some(RemoverWaits::Inputs));
+    assert_eq!(yard.asked(), []);
+
+    yard.grade(&["a"]).await;
+    let view = yard.round().await;
+    assert_eq!(view.last.as_ref().unwrap().waits, None);
+    yard.ended(1).await;
+    assert_eq!(yard.asked().len(), 1, "one of two copies goes");
+}
+
+#[actix::test]
 async fn a_new_leader_with_worse_inputs_removes_nothing_until_they_are_good() {
     let dir = tempfile::tempdir().unwrap();
     let node = |number| Some(ManagerIdentity::of_node(number));
@@ -328,7 +355,7 @@ async fn a_new_leader_with_worse_inputs_removes_nothing_until_they_are_good() {
     assert_eq!(yard.asked(), []);
 
     yard.yard.manager.send(read(100, 10)).await.unwrap();
-    let is_good = |view: &TaskManagerView| view.input_faults.is_empty().then_some(());
+    let is_good = |view: &TaskManagerView| view.inputs_passed.then_some(());
     yard.yard.until("it is used", is_good).await;
     let view = yard.round().await;
     assert_eq!(view.last.as_ref().unwrap().waits, None);

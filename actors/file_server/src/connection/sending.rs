@@ -216,6 +216,15 @@ impl<'s> Sending<'s> {
         if may_continue { Ok(()) } else { Err(SendFailure::Cut) }
     }
 
+    /// Fails if the connection was reset. A client that only sent its end may still read.
+    ///
+    /// # Errors
+    ///
+    /// [`SendFailure::Left`].
+    pub fn check_client(&self) -> Result<(), SendFailure> {
+        if self.stream.has_failed() { Err(SendFailure::Left) } else { Ok(()) }
+    }
+
     fn record_progress(&mut self, count: u64) -> Result<(), SendFailure> {
         self.sent += count;
         self.last_progress = Instant::now();

@@ -41,7 +41,7 @@ impl ShareServerState {
                 Ok(file)
             }
             Err(NotPassed::Absent) => Err(LinkRefusal::Absent),
-            Err(NotPassed::Away) => Err(self.not_opened(share, why)),
+            Err(NotPassed::Away | NotPassed::Unknown) => Err(self.not_opened(share, why)),
         }
     }
 }

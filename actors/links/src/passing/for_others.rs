@@ -25,6 +25,23 @@ pub struct FileForOther {
     opened: OpenedShare,
     facts: SharedFileFacts,
     watch: DownloadWatch,
+    _counted: CountedForOther,
+}
+
+/// Counts a file for other nodes while it is open.
+struct CountedForOther(Arc<ShareServerState>);
+
+impl CountedForOther {
+    fn begin(state: &Arc<ShareServerState>) -> Self {
+        state.for_others.send_modify(|open| *open += 1);
+        CountedForOther(Arc::clone(state))
+    }
+}
+
+impl Drop for CountedForOther {
+    fn drop(&mut self) {
+        self.0.for_others.send_modify(|open| *open -= 1);
+    }
 }
 
 impl SharedFiles {
@@ -35,33 +52,39 @@ impl SharedFiles {
     /// Opens the file of a share. Blocks on the disk.
     ///
     /// # Errors
-    /// This node does not have it either.
+    /// This node does not have it either, or cannot say so now.
     pub fn open(&self, id: ShareId) -> Result<FileForOther, NotPassed> {
         let state = &self.0;
-        let ShareLookup::Live(share) = state.views.find(id) else { return Err(NotPassed::Away) };
+        let ShareLookup::Live(share) = state.views.find(id) else {
+            return Err(NotPassed::Unknown);
+        };
         if (state.not_ready)().is_some() || !share.is_live(state.refusal_time()) {
-            return Err(NotPassed::Away);
+            return Err(NotPassed::Unknown);
         }
         let opened = match state.open_share(&share) {
             Ok(opened) if opened.kind == ShareKind::File => opened,
             Ok(_) => return Err(NotPassed::Absent),
             Err(why) => {
                 tracing::debug!(?id, %why, "another node asked for a file that is not here");
-                return Err(match why {
-                    NotOpened::NoRoot | NotOpened::Away(_) | NotOpened::Failed(_) => {
-                        NotPassed::Away
-                    }
-                    NotOpened::Absent
-                    | NotOpened::Outside
-                    | NotOpened::Special
-                    | NotOpened::Denied => NotPassed::Absent,
-                });
+                return Err(not_passed(&why));
             }
         };
         let current = validators(&opened.metadata);
         let size = opened.metadata.size();
         let facts = SharedFileFacts { size, etag: current.etag, modified: current.modified };
-        Ok(FileForOther { opened, facts, watch: state.watch(&share) })
+        let (watch, counted) = (state.watch(&share), CountedForOther::begin(state));
+        Ok(FileForOther { opened, facts, watch, _counted: counted })
+    }
+}
+
+/// The answer for another node.
+fn not_passed(why: &NotOpened) -> NotPassed {
+    match why {
+        NotOpened::NoRoot | NotOpened::Away(_) => NotPassed::Away,
+        NotOpened::Failed(_) => NotPassed::Unknown,
+        NotOpened::Absent | NotOpened::Outside | NotOpened::Special | NotOpened::Denied => {
+            NotPassed::Absent
+        }
     }
 }
 
@@ -87,5 +110,19 @@ impl FileForOther {
             return Err(io::Error::other("the file changed while it was sent"));
         }
         Ok(piece)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_at_one_file_says_nothing_about_its_root() {
+        let failed = NotOpened::Failed(io::Error::other("too many open files"));
+        assert_eq!(not_passed(&failed), NotPassed::Unknown);
+        assert_eq!(not_passed(&NotOpened::Away("it is another one".to_owned())), NotPassed::Away);
+        assert_eq!(not_passed(&NotOpened::NoRoot), NotPassed::Away);
+        assert_eq!(not_passed(&NotOpened::Absent), NotPassed::Absent);
     }
 }

@@ -36,8 +36,10 @@ pub struct SharedFileFacts {
 pub enum NotPassed {
     /// It sees the root, and there is no such file.
     Absent,
-    /// It does not see the root either, does not know the share, or does not answer.
+    /// It does not see the root either.
     Away,
+    /// It does not answer, does not know the share yet, or its disk failed. Nothing is known about the root.
+    Unknown,
 }
 
 /// A file at another node.

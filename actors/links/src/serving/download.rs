@@ -4,14 +4,16 @@ use std::fs::{File, Metadata};
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
+use std::time::Duration;
 
+use actix_web::web::Bytes;
 use reelyard_file_server::http::conditions::{
     ConditionalResponse, Validators, evaluate, http_date, resumes_another,
 };
 use reelyard_file_server::http::response_head::{BodyLength, ResponseHead};
 use reelyard_file_server::{CHECK_EVERY, FileBody, SendFailure, SendWatch, Sending};
 use reelyard_shares::share_expiry::Share;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use super::link_head::{disposition, link_head, media_type};
 use super::link_request::LinkRequest;
@@ -20,6 +22,9 @@ use crate::access::roots::OpenedShare;
 use crate::passing::file_source::FileSource;
 use crate::passing::other_nodes::{PassedBytes, SharedFileFacts};
 use crate::state::{DisplayName, ShareServerState};
+
+/// A download ends if the node with its file sends nothing for this long.
+const LONGEST_SILENCE: Duration = Duration::from_secs(10);
 
 /// Answers one request for a file. Returns the watch over the bytes that were sent.
 pub(crate) async fn answer(
@@ -135,7 +140,7 @@ async fn send(
     sent.map(|()| sending.finish())
 }
 
-/// Sends `length` bytes as they arrive from another node. The download can also be cut while that node is slow.
+/// Sends `length` bytes as they arrive from another node.
 async fn pass_through(
     sending: &mut Sending<'_>,
     mut bytes: PassedBytes,
@@ -146,10 +151,8 @@ async fn pass_through(
         let piece = match bytes.try_recv() {
             Ok(piece) => Some(piece),
             Err(_) => {
-                let Ok(piece) = timeout(CHECK_EVERY, bytes.recv()).await else {
-                    sending.check()?;
-                    continue;
-                };
+                let check = || sending.check().and_then(|()| sending.check_client());
+                let piece = next_piece(&mut bytes, check).await?;
                 // The client was not slow: it waited for the other node.
                 sending.restart_time_limit();
                 piece
@@ -163,6 +166,23 @@ async fn pass_through(
         left -= taken as u64;
     }
     sending.bytes(&[], false).await
+}
+
+/// Waits for the next piece, while `check` allows it. None is the end.
+async fn next_piece(
+    bytes: &mut PassedBytes,
+    mut check: impl FnMut() -> Result<(), SendFailure>,
+) -> Result<Option<io::Result<Bytes>>, SendFailure> {
+    let began = Instant::now();
+    while began.elapsed() < LONGEST_SILENCE {
+        if let Ok(piece) = timeout(CHECK_EVERY, bytes.recv()).await {
+            return Ok(piece);
+        }
+        check()?;
+    }
+    let seconds = LONGEST_SILENCE.as_secs();
+    let silent = format!("the node with the file sent nothing for {seconds} s");
+    Err(SendFailure::Unreadable(io::Error::new(io::ErrorKind::TimedOut, silent)))
 }
 
 impl FileBody for OpenedShare {
@@ -209,4 +229,37 @@ pub(crate) fn validators(metadata: &Metadata) -> Validators {
     let hash = hasher.finalize().to_hex();
     let modified = u64::try_from(metadata.mtime()).unwrap_or(0);
     Validators { etag: format!("\"{}\"", &hash[..24]), modified }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::sync::mpsc;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_silent_node_ends_the_download_after_ten_seconds() {
+        let (sender, mut bytes) = mpsc::channel(1);
+        let mut checks = 0;
+        let began = Instant::now();
+        let ended = next_piece(&mut bytes, || {
+            checks += 1;
+            Ok(())
+        });
+        let ended = ended.await.unwrap_err();
+        assert!(matches!(ended, SendFailure::Unreadable(_)), "{ended}");
+        assert_eq!((began.elapsed(), checks), (LONGEST_SILENCE, 40));
+        sender.send(Ok(Bytes::from_static(b"late"))).await.unwrap();
+        let piece = next_piece(&mut bytes, || Ok(())).await.unwrap();
+        assert_eq!(piece.unwrap().unwrap(), "late");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_visitor_who_leaves_ends_the_wait() {
+        let (_sender, mut bytes) = mpsc::channel(1);
+        let began = Instant::now();
+        let left = next_piece(&mut bytes, || Err(SendFailure::Left)).await.unwrap_err();
+        assert!(matches!(left, SendFailure::Left), "{left}");
+        assert_eq!(began.elapsed(), CHECK_EVERY);
+    }
 }

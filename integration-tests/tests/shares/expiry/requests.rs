@@ -191,6 +191,25 @@ async fn a_draining_server_lets_downloads_finish_and_accepts_no_client() {
 }
 
 #[actix::test]
+async fn a_draining_server_lets_other_nodes_finish_their_files() {
+    let links = ManualLinks::start(|_| {});
+    links.write("a", b"film");
+    let id = links.share("a", |_| {});
+    let (file, url) = (links.server.shared_files().open(id).unwrap(), links.url(id, ""));
+    let site = links.into_site();
+    let mut draining = std::pin::pin!(site.server.drain(std::future::pending()));
+    let refused = eventually_some("new clients are refused", || async {
+        (curl(&[&url]).await.exit == 7).then_some(())
+    });
+    tokio::select! {
+        () = draining.as_mut() => panic!("the other node reads"),
+        () = refused => {}
+    }
+    drop(file);
+    draining.await;
+}
+
+#[actix::test]
 async fn a_drain_without_time_aborts_running_downloads() {
     let links = ManualLinks::start(|_| {});
     // More than the buffers of two sockets hold, because buffered data reaches curl after the abort.

@@ -156,6 +156,11 @@ impl ClientStream {
         self.stream.writable().await
     }
 
+    /// Whether the client reset the connection, or it failed.
+    pub(crate) fn has_failed(&self) -> bool {
+        !matches!(self.stream.take_error(), Ok(None))
+    }
+
     /// Makes the close reset the connection, so that the kernel discards its unsent bytes. After a
     /// normal close it would still send them, up to some megabytes.
     pub(crate) fn reset_at_close(&self) {

@@ -61,7 +61,7 @@ impl Remover {
             .map(|host| (host.host, CopyHolderStatus::of(host.record.mode, host.record.lost)))
             .collect();
         self.policy.set_destinations(yard);
-        self.policy.refuse_inputs(!view.input_faults.is_empty());
+        self.policy.refuse_inputs(!view.allows_inputs(self.replica.epoch()));
         let takers = view.hosts.iter().filter(|host| host.no_destination.is_none());
         let rooms = takers.filter_map(|host| Some((host.host, host.most_room?)));
         let wanted = RoomWanted { files: view.plan.wants_room.clone(), rooms: rooms.collect() };

@@ -33,7 +33,7 @@ pub struct Inputs {
     pub hot: RoaringBitmap,
     /// Files whose names begin with an ignored prefix.
     pub ignored: Arc<RoaringBitmap>,
-    /// Whether this node does not remove by its inputs: they are worse than those on record.
+    /// Whether this node does not remove by its inputs: they are worse than those on record, or not compared yet.
     pub are_refused: bool,
 }
 

@@ -159,7 +159,7 @@ impl RemoverPolicy {
         self.room_wanted.files.iter().any(|wish| !self.room_sought.contains(&wish.file))
     }
 
-    /// Sets whether this node removes nothing by its inputs, because they are worse than those on record.
+    /// Sets whether this node removes nothing by its inputs: they are worse than those on record, or not compared yet.
     pub fn refuse_inputs(&mut self, are_refused: bool) {
         self.inputs.are_refused = are_refused;
     }

@@ -120,20 +120,12 @@ impl InputGuard {
         if self.has_passed || !is_on || recorded.node == node {
             return Vec::new();
         }
-        let grade_info = (RecordedInput::GradeInfo, files.grade_info, recorded.grade_info);
-        let (history, before) = (files.hitcount_history, recorded.hitcount_history);
-        let history = (RecordedInput::HitcountHistory, history, before);
-        let mut faults = Vec::new();
-        for (input, here, before) in [grade_info, history] {
-            let Some(before) = before else { continue };
-            faults.extend(fault_of_file(input, here, before, recorded.node));
-        }
-        let (input, before) = (RecordedInput::SourceDirs, recorded.masters);
-        if is_shrunk(masters, before) {
-            let node = recorded.node;
-            faults.push(InputFault::Shrunk { input, rows: masters, recorded: before, node });
-        }
-        faults
+        faults_against(recorded, files, masters)
+    }
+
+    /// Whether this node leads and plans by its inputs.
+    pub fn has_passed(&self) -> bool {
+        self.has_passed
     }
 
     /// This node leads, and its inputs have no fault: it plans by them from now on.
@@ -141,7 +133,8 @@ impl InputGuard {
         self.has_passed = self.files.is_some() && self.masters.is_some();
     }
 
-    /// The record of the inputs of this leader, if it is due.
+    /// The record of the inputs of this leader, if it is due. It is due at once if another leader with the same inputs
+    /// would be refused by the one before.
     pub fn to_record(&self, on_record: Option<&InputsOnRecord>, now: Millis) -> Option<TaskEvent> {
         let (node, files, masters) = (self.node?, self.files?, self.masters?);
         let has_file = files.grade_info.is_some() || files.hitcount_history.is_some();
@@ -150,15 +143,17 @@ impl InputGuard {
         }
         let inputs = RecordedInputs {
             node,
-            grade_info: files.grade_info.map(recorded),
-            hitcount_history: files.hitcount_history.map(recorded),
+            grade_info: files.grade_info.map(|file| recorded(file, now)),
+            hitcount_history: files.hitcount_history.map(|file| recorded(file, now)),
             masters,
         };
         let is_due = match on_record {
             None => true,
             Some(before) if before.inputs.node != node => true,
             Some(before) => {
-                is_other(&before.inputs, &inputs) && now.since(before.at) >= RECORD_EVERY
+                let is_worse = !faults_against(&before.inputs, files, masters).is_empty();
+                let is_old = now.since(before.at) >= RECORD_EVERY;
+                is_worse || (is_old && is_other(&before.inputs, &inputs))
             }
         };
         is_due.then_some(TaskEvent::InputsRecorded(inputs))
@@ -174,9 +169,28 @@ impl InputGuard {
     }
 }
 
-fn recorded(contents: InputContents) -> RecordedFile {
+/// The record of a file at `now`. A time in the future would make the files of all other nodes older.
+fn recorded(contents: InputContents, now: Millis) -> RecordedFile {
     let InputContents { digest, rows, modified } = contents;
-    RecordedFile { digest, rows, modified }
+    RecordedFile { digest, rows, modified: modified.min(now) }
+}
+
+/// The faults of inputs, compared with those on record.
+fn faults_against(recorded: &RecordedInputs, files: RankingFiles, masters: u64) -> Vec<InputFault> {
+    let grade_info = (RecordedInput::GradeInfo, files.grade_info, recorded.grade_info);
+    let (history, before) = (files.hitcount_history, recorded.hitcount_history);
+    let history = (RecordedInput::HitcountHistory, history, before);
+    let mut faults = Vec::new();
+    for (input, here, before) in [grade_info, history] {
+        let Some(before) = before else { continue };
+        faults.extend(fault_of_file(input, here, before, recorded.node));
+    }
+    let (input, before) = (RecordedInput::SourceDirs, recorded.masters);
+    if is_shrunk(masters, before) {
+        let node = recorded.node;
+        faults.push(InputFault::Shrunk { input, rows: masters, recorded: before, node });
+    }
+    faults
 }
 
 /// Whether planning by the one could differ from planning by the other. A file that is written again with the same
@@ -220,6 +234,9 @@ mod tests {
 
     const HOUR: u64 = 3_600;
 
+    /// Hour 12, the time of the record.
+    const AT: Millis = Millis(12 * 3_600_000);
+
     fn contents(digest: u8, rows: u64, hour: i64) -> InputContents {
         let modified = Millis(hour * 3_600_000);
         InputContents { digest: ContentHash([digest; 32]), rows, modified }
@@ -237,10 +254,10 @@ mod tests {
     fn on_record() -> InputsOnRecord {
         let mut leader = guard(1, Some(contents(1, 100, 10)));
         leader.pass();
-        let Some(TaskEvent::InputsRecorded(inputs)) = leader.to_record(None, Millis(0)) else {
+        let Some(TaskEvent::InputsRecorded(inputs)) = leader.to_record(None, AT) else {
             panic!("nothing is recorded")
         };
-        InputsOnRecord { at: Millis(0), inputs }
+        InputsOnRecord { at: AT, inputs }
     }
 
     fn faults(guard: &InputGuard) -> Vec<String> {
@@ -282,7 +299,7 @@ mod tests {
             ..RankingFiles::default()
         });
         assert!(faults(&leader).is_empty());
-        let event = leader.to_record(Some(&on_record()), Millis(1));
+        let event = leader.to_record(Some(&on_record()), AT);
         let Some(TaskEvent::InputsRecorded(inputs)) = event else { panic!("it is recorded") };
         assert_eq!((inputs.node, inputs.grade_info.unwrap().rows), (2, 5));
         leader.leader_changed();
@@ -292,7 +309,7 @@ mod tests {
     #[test]
     fn a_leader_records_changes_only_and_at_most_once_a_minute() {
         let (mut leader, before) = (guard(1, Some(contents(1, 100, 10))), on_record());
-        let after = |seconds| Millis(0).after(Duration::from_secs(seconds));
+        let after = |seconds| AT.after(Duration::from_secs(seconds));
         assert_eq!(leader.to_record(None, after(0)), None, "it has not passed");
         leader.pass();
         assert_eq!(leader.to_record(Some(&before), after(HOUR)), None, "nothing changed");
@@ -302,11 +319,38 @@ mod tests {
     }
 
     #[test]
+    fn a_leader_records_at_once_when_others_would_be_refused() {
+        let (mut leader, before) = (guard(1, Some(contents(2, 50, 11))), on_record());
+        leader.pass();
+        let event = leader.to_record(Some(&before), AT);
+        let Some(TaskEvent::InputsRecorded(inputs)) = event else { panic!("it is recorded") };
+        let after = InputsOnRecord { at: AT, inputs };
+        assert_eq!(leader.to_record(Some(&after), AT), None, "it is on record");
+        let other = guard(2, Some(contents(2, 50, 11)));
+        assert_eq!(other.faults(Some(&before), true).len(), 1);
+        assert!(other.faults(Some(&after), true).is_empty());
+        leader.set_masters(89);
+        assert!(leader.to_record(Some(&after), AT).is_some(), "masters are gone");
+    }
+
+    #[test]
+    fn a_time_in_the_future_makes_no_other_file_older() {
+        let mut leader = guard(1, Some(contents(1, 100, 100)));
+        leader.pass();
+        let event = leader.to_record(None, AT);
+        let Some(TaskEvent::InputsRecorded(inputs)) = event else { panic!("it is recorded") };
+        let on_record = InputsOnRecord { at: AT, inputs };
+        let of = |hour| guard(2, Some(contents(2, 100, hour))).faults(Some(&on_record), true);
+        assert!(of(13).is_empty());
+        assert!(matches!(of(11)[..], [InputFault::Older { recorded: AT, .. }]));
+    }
+
+    #[test]
     fn a_node_without_input_files_records_nothing() {
         let mut leader = guard(1, None);
         leader.pass();
         assert_eq!(leader.to_record(None, Millis(0)), None);
-        let gone = leader.to_record(Some(&on_record()), Millis(0).after(RECORD_EVERY));
+        let gone = leader.to_record(Some(&on_record()), AT.after(RECORD_EVERY));
         assert!(gone.is_some(), "the file on record is not configured any more");
     }
 

@@ -41,6 +41,7 @@ impl TaskPolicy {
             placements: placements.collect(),
             plan: self.plan_view(book),
             input_faults: self.input_faults(book),
+            inputs_passed: epoch.is_some() && self.input_guard.has_passed(),
             manager: None,
             foreign_managers: self.foreign_managers.at(now).cloned().collect(),
             counters: self.counters,

@@ -66,6 +66,9 @@ pub struct TaskManagerView {
     /// Faults of the inputs of this node, compared with those on record. While it leads with one, it plans and
     /// removes nothing.
     pub input_faults: Vec<InputFault>,
+    /// Whether this node leads, and compared its inputs in this epoch without a fault.
+    #[serde(skip)]
+    pub inputs_passed: bool,
     /// The identity of this node towards its hosts; none while it is unknown.
     pub manager: Option<ManagerId>,
     /// Signs that another manager works on this yard.
@@ -192,6 +195,12 @@ impl TaskManagerView {
             || before.rates != self.rates
     }
 
+    /// Whether the leader of `epoch` may plan and remove by its inputs. A view of an earlier epoch does not say so, and
+    /// neither does one from before the comparison.
+    pub fn allows_inputs(&self, epoch: Option<Epoch>) -> bool {
+        self.inputs_passed && self.epoch == epoch
+    }
+
     /// Every task in the list, by number.
     pub fn tasks(&self) -> Vec<&Arc<Task>> {
         let mut tasks: Vec<&Arc<Task>> = self.open.values().chain(self.ended.values()).collect();
@@ -285,4 +294,18 @@ fn as_pairs<S: Serializer>(
     serializer: S,
 ) -> Result<S::Ok, S::Error> {
     serializer.collect_seq(back_offs.iter())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn inputs_are_allowed_in_the_epoch_of_their_comparison_only() {
+        let view = TaskManagerView { epoch: Some(Epoch(2)), ..TaskManagerView::default() };
+        assert!(!view.allows_inputs(Some(Epoch(2))), "nothing is compared yet");
+        let view = TaskManagerView { inputs_passed: true, ..view };
+        assert!(view.allows_inputs(Some(Epoch(2))));
+        assert!(!view.allows_inputs(Some(Epoch(3))) && !view.allows_inputs(None));
+    }
 }
