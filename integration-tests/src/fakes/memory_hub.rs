@@ -208,7 +208,7 @@ impl Transport for HubTransport {
                 Some(SnapshotFault::LostPart) => return Err(lost()),
                 Some(SnapshotFault::LostAnswer | SnapshotFault::LostOutcome) | None => {}
             }
-            // What was sent arrives, also when nobody waits for its answer any more.
+            // A call arrives, also when nobody waits for its answer any more.
             let answer = tokio::spawn(hub.clone().carry(node, target, request)).await;
             let answer = answer.map_err(|_| lost())??;
             let is_lost = fault == Some(SnapshotFault::LostAnswer) || hub.loses_outcome(&answer);

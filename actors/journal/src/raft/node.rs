@@ -286,7 +286,7 @@ impl RaftNode {
             (owners.kept_from_leading(piece, ticket), self.raft.get())
         {
             self.session.send_modify(|session| session.number += 1);
-            let caught_up = caught_up(raft, owners, epoch);
+            let caught_up = self.caught_up(raft, owners, epoch);
             if let Ok(Some(())) = tokio::time::timeout(self.patience, caught_up).await {
                 owners.let_lead(piece, ticket, epoch);
             } else {
@@ -320,6 +320,30 @@ impl RaftNode {
         applied.await.is_ok()
     }
 
+    /// Waits until a quorum confirms that this node leads in `epoch` and everything in its log is applied. None
+    /// if it no longer leads.
+    pub(super) async fn caught_up(
+        &self,
+        raft: &Raft,
+        owners: &PieceOwners,
+        epoch: Epoch,
+    ) -> Option<()> {
+        if !self.confirm_lead(raft).await {
+            return None;
+        }
+        // The whole log, not only the part that is known to be committed. A node that restarted as the leader
+        // has entries of its own epoch that no quorum confirmed yet. Earlier proposals are in the log by now,
+        // because openraft handles calls in order.
+        let end = owners.log_end().await?;
+        let mut metrics = raft.metrics();
+        let reached = |now: &Metrics| {
+            let applied = now.last_applied.map_or(0, |log_id| log_id.index + 1);
+            now.current_term != epoch.0 || applied >= end
+        };
+        let now = metrics.wait_for(reached).await.ok()?;
+        (now.current_term == epoch.0).then_some(())
+    }
+
     pub(super) fn running(&self) -> std::sync::MutexGuard<'_, Option<JoinHandle<()>>> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -331,21 +355,4 @@ fn behind(metrics: &Metrics) -> BTreeMap<u64, u64> {
     let has = |matched: &Option<LogId>| matched.map_or(0, |log_id| log_id.index + 1);
     let replication = metrics.replication.iter().flatten();
     replication.map(|(&number, matched)| (number, end.saturating_sub(has(matched)))).collect()
-}
-
-/// Waits until a quorum confirms that this node leads in `epoch` and everything in its log is applied. None
-/// if it no longer leads.
-pub(super) async fn caught_up(raft: &Raft, owners: &PieceOwners, epoch: Epoch) -> Option<()> {
-    raft.ensure_linearizable().await.ok()?;
-    // The whole log, not only the part that is known to be committed. A node that restarted as the leader
-    // has entries of its own epoch that no quorum confirmed yet. Earlier proposals are in the log by now,
-    // because openraft handles calls in order.
-    let end = owners.log_end().await?;
-    let mut metrics = raft.metrics();
-    let reached = |now: &Metrics| {
-        let applied = now.last_applied.map_or(0, |log_id| log_id.index + 1);
-        now.current_term != epoch.0 || applied >= end
-    };
-    let now = metrics.wait_for(reached).await.ok()?;
-    (now.current_term == epoch.0).then_some(())
 }

@@ -50,8 +50,9 @@ impl RaftNode {
     /// Confirms with a quorum that this node leads, and answers the end of the log that was acknowledged before. None
     /// if no quorum confirms it.
     pub(super) async fn confirm_read(&self, raft: &Raft) -> Option<u64> {
-        let (index, _) = raft.get_read_log_id().await.ok()?;
-        index.map(|log_id| log_id.index)
+        // The log of a leader has everything that was acknowledged.
+        let end = raft.metrics().borrow().last_log_index;
+        if self.confirm_lead(raft).await { end } else { None }
     }
 
     async fn ask_for_read(&self, leader: u64) -> Option<u64> {

@@ -15,7 +15,7 @@ use super::members::MemberNode;
 use super::members::peer_contacts::PeerContacts;
 use super::members::promotion::LearnerWatch;
 use super::members::{MemberChange, MemberChangeError};
-use super::node::{RaftNode, caught_up};
+use super::node::RaftNode;
 use super::runtime::TickGate;
 use super::{Metrics, Raft};
 use crate::owners::PieceOwners;
@@ -221,7 +221,7 @@ impl RaftWatcher {
     /// owners that are all there.
     async fn confirmed(&self, raft: &Raft, metrics: &Metrics) -> bool {
         let confirm = async {
-            caught_up(raft, &self.owners, Epoch(metrics.current_term)).await?;
+            self.node.caught_up(raft, &self.owners, Epoch(metrics.current_term)).await?;
             // If a snapshot has everything, no owner needs to apply it.
             self.owners.all_owners_ready().await.ok()?;
             let now = raft.metrics().borrow().clone();

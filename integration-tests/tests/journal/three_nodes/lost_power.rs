@@ -90,12 +90,12 @@ impl WorkingCluster {
         stopped.is_waited_for()
     }
 
-    /// Restarts a node whose disk has stopped, with that which its disk may hold.
+    /// Restarts a node whose disk has stopped, with a state that its disk may hold.
     async fn restart(&mut self, node: u64) {
         let image = tempfile::tempdir().unwrap();
         let member = self.cluster.members.remove(&node).unwrap();
         member.disk.lose_power(image.path(), &mut self.rng);
-        // What the process still does reaches nobody.
+        // Nobody hears the old process any more.
         self.cluster.hub.isolate(node);
         member.disk.stop(false);
         member.journal.stop().await;

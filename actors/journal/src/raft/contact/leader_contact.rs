@@ -14,7 +14,7 @@ pub(in crate::raft) struct LeaderContact {
     clock: Clock,
     process: u64,
     /// When a leader last called whom this node follows. At first the start of this node.
-    heard: Mutex<Duration>,
+    last_call: Mutex<Duration>,
     moments: Mutex<KnownMoments>,
     is_disk_full: AtomicBool,
     time: ClusterTime,
@@ -49,11 +49,10 @@ struct LeaderMoment {
 impl LeaderContact {
     /// No leader was heard yet.
     pub(in crate::raft) fn new(clock: Clock, time: ClusterTime) -> Self {
-        let heard = clock.uptime();
         LeaderContact {
-            clock,
             process: fastrand::u64(..),
-            heard: Mutex::new(heard),
+            last_call: Mutex::new(clock.uptime()),
+            clock,
             moments: Mutex::default(),
             is_disk_full: AtomicBool::new(false),
             time,
@@ -69,13 +68,13 @@ impl LeaderContact {
 
     /// A leader has called, and this node follows it.
     pub(in crate::raft) fn record_leader(&self) {
-        *self.heard.lock().unwrap_or_else(PoisonError::into_inner) = self.clock.uptime();
+        *self.last_call.lock().unwrap_or_else(PoisonError::into_inner) = self.clock.uptime();
     }
 
     /// The time since a leader called, or since the start. A call that waited in a buffer counts from its arrival.
     pub(in crate::raft) fn leader_silence(&self) -> Duration {
-        let heard = *self.heard.lock().unwrap_or_else(PoisonError::into_inner);
-        self.clock.uptime().saturating_sub(heard)
+        let called = *self.last_call.lock().unwrap_or_else(PoisonError::into_inner);
+        self.clock.uptime().saturating_sub(called)
     }
 
     /// The leader has called, while the views show the log up to `shown`. News for an earlier process are ignored.

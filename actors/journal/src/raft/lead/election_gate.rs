@@ -11,8 +11,8 @@ use openraft::ServerState;
 use reelyard_replication::Member;
 use tokio::time::{sleep, timeout};
 
+use super::quorum::{is_majority, other_voters};
 use crate::raft::call_messages::{RaftRequest, RaftResponse};
-use crate::raft::members::member_node::members_of;
 use crate::raft::node::RaftNode;
 use crate::raft::{LogId, Raft};
 
@@ -42,8 +42,8 @@ impl RaftNode {
         }
     }
 
-    /// Whether this node would vote for a node whose log ends with `last`: it hears no leader and does not lead itself,
-    /// and its log has nothing newer.
+    /// Whether this node would vote for a node whose log ends with `last`. It does not while it hears a leader or leads
+    /// itself, and not if its log has something newer.
     pub(in crate::raft) fn would_vote(&self, raft: &Raft, last: Option<LogId>) -> bool {
         let hears_no_leader = self.contact.leader_silence() > self.patience;
         hears_no_leader && !self.certainly_leads() && end_of_log(raft) <= last
@@ -59,11 +59,9 @@ impl RaftNode {
             return false;
         }
         let mut agree = BTreeSet::from([self.id]);
-        let others = members_of(&membership)
-            .into_iter()
-            .filter(|member| member.is_voter && member.number != self.id);
+        let others = other_voters(&membership, self.id);
         let mut answers: FuturesUnordered<_> =
-            others.map(|member| self.ask_for_vote(member, last)).collect();
+            others.into_iter().map(|member| self.ask_for_vote(member, last)).collect();
         while !is_majority(&agree, voters) {
             match answers.next().await {
                 Some(agrees) => agree.extend(agrees),
@@ -91,9 +89,4 @@ impl RaftNode {
 /// The last entry of the log of this node.
 fn end_of_log(raft: &Raft) -> Option<LogId> {
     raft.data_metrics().borrow().last_log
-}
-
-/// Whether a majority of each set of voters agrees.
-fn is_majority(agree: &BTreeSet<u64>, voters: &[BTreeSet<u64>]) -> bool {
-    voters.iter().all(|set| set.intersection(agree).count() > set.len() / 2)
 }

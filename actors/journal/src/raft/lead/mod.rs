@@ -1,8 +1,10 @@
-//! Which node leads: when this node stands for election, and how it hands the lead over.
+//! The lead of the cluster: elections, and the transfer to another node.
 
 mod clock_watch;
+mod confirmation;
 mod election_gate;
 mod hand_over;
+mod quorum;
 
 pub(super) use clock_watch::ClockWatch;
 pub use hand_over::HandOverError;

@@ -7,7 +7,7 @@ use openraft::{LogId, Vote};
 use tokio::task::JoinHandle;
 
 use super::append_budget::AppendBudget;
-use super::{AppendAnswer, Peer};
+use super::peer::{AppendAnswer, Peer};
 use crate::raft::Types;
 
 /// A call with entries whose answer openraft does not have yet.
