@@ -123,6 +123,8 @@ fn survives_a_loss_of_power_at_each_flush(work: StoreWork) {
             let MemberJournal { disk, dir, .. } = &working.cluster.members[&node];
             disk.stop_after_flushes(flushes, dir.path());
             if !working.happens(work, node).await {
+                // The store is flushed once more when it closes.
+                working.cluster.members[&node].disk.stop(false);
                 break;
             }
             working.restart(node).await;
