@@ -163,7 +163,13 @@ impl RaftNode {
                 }
                 RaftResponse::Append { answer, mark: self.contact.mark() }
             }
-            Some(RaftRequest::Vote(request)) => RaftResponse::Vote(raft.vote(request).await),
+            Some(RaftRequest::Vote(request)) => {
+                let answer = raft.vote(request).await;
+                if answer.as_ref().is_ok_and(|answer| answer.vote_granted) {
+                    self.contact.record_vote();
+                }
+                RaftResponse::Vote(answer)
+            }
             Some(RaftRequest::Snapshot(part)) => {
                 RaftResponse::Snapshot(self.snapshots.take(raft, part).await)
             }

@@ -71,7 +71,14 @@ impl LeaderContact {
         *self.last_call.lock().unwrap_or_else(PoisonError::into_inner) = self.clock.uptime();
     }
 
-    /// The time since a leader called, or since the start. A call that waited in a buffer counts from its arrival.
+    /// This node has given its vote. The candidate gets the same time as a leader, so that no other one replaces it
+    /// before its first call.
+    pub(in crate::raft) fn record_vote(&self) {
+        self.record_leader();
+    }
+
+    /// The time since a leader called, since this node gave its vote, or since the start. A call that waited in a
+    /// buffer counts from its arrival.
     pub(in crate::raft) fn leader_silence(&self) -> Duration {
         let called = *self.last_call.lock().unwrap_or_else(PoisonError::into_inner);
         self.clock.uptime().saturating_sub(called)
