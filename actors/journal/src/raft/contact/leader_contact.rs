@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use reelyard_core::clock::Clock;
 use reelyard_core::cluster_time::ClusterTime;
@@ -14,7 +14,7 @@ pub(in crate::raft) struct LeaderContact {
     clock: Clock,
     process: u64,
     /// When a leader last called whom this node follows. At first the start of this node.
-    last_call: Mutex<Duration>,
+    last_call: Mutex<Instant>,
     moments: Mutex<KnownMoments>,
     is_disk_full: AtomicBool,
     time: ClusterTime,
@@ -51,7 +51,7 @@ impl LeaderContact {
     pub(in crate::raft) fn new(clock: Clock, time: ClusterTime) -> Self {
         LeaderContact {
             process: fastrand::u64(..),
-            last_call: Mutex::new(clock.uptime()),
+            last_call: Mutex::new(Instant::now()),
             clock,
             moments: Mutex::default(),
             is_disk_full: AtomicBool::new(false),
@@ -68,7 +68,7 @@ impl LeaderContact {
 
     /// A leader has called, and this node follows it.
     pub(in crate::raft) fn record_leader(&self) {
-        *self.last_call.lock().unwrap_or_else(PoisonError::into_inner) = self.clock.uptime();
+        *self.last_call.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
     }
 
     /// This node has given its vote. The candidate gets the same time as a leader, so that no other one replaces it
@@ -77,11 +77,10 @@ impl LeaderContact {
         self.record_leader();
     }
 
-    /// The time since a leader called, since this node gave its vote, or since the start. A call that waited in a
-    /// buffer counts from its arrival.
+    /// The time since a leader called, since this node gave its vote, or since the start. It does not count suspends, as
+    /// the lease of openraft does not: a machine that wakes first waits for a call.
     pub(in crate::raft) fn leader_silence(&self) -> Duration {
-        let called = *self.last_call.lock().unwrap_or_else(PoisonError::into_inner);
-        self.clock.uptime().saturating_sub(called)
+        self.last_call.lock().unwrap_or_else(PoisonError::into_inner).elapsed()
     }
 
     /// The leader has called, while the views show the log up to `shown`. News for an earlier process are ignored.
