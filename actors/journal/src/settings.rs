@@ -29,7 +29,8 @@ pub struct JournalOptions {
     /// The interval of a leader's heartbeats. A node that is alone sends none, and uses the same value, so that
     /// other nodes can join it while it runs.
     pub heartbeat: Duration,
-    /// A follower without a heartbeat starts an election after a random time between these.
+    /// The least time between two attempts of a node to be elected, and the time without a leader before the first one.
+    /// A node waits longer by a random part of their difference.
     pub election: (Duration, Duration),
     /// A snapshot is taken once the log behind the last one is larger than this, in bytes, and larger
     /// than that snapshot.

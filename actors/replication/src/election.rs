@@ -10,10 +10,10 @@ settings! {
     pub struct ElectionConfig [restart, node] {
         /// Interval between two heartbeats of the leader.
         heartbeat: Duration = Default "100ms",
-        /// Shortest time without a heartbeat before an election.
+        /// Shortest time from one attempt of a node to be elected to its next one.
         election_min: Duration = Default "250ms",
-        /// Longest time without a heartbeat before an election. Each node uses a random time
-        /// between election_min and election_max.
+        /// Time without a leader after which the nodes elect one. Each node waits longer by a random time, up to the
+        /// difference to election_min, so that one of them is the first.
         election_max: Duration = Default "500ms",
     }
 }

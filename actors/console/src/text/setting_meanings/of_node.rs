@@ -11,8 +11,8 @@ super::korean_meanings! {
     "journal.snapshot_log_bytes": "로그가 이 크기가 되면 스냅샷을 만듭니다. 한가할 때에는 더 일찍 만듭니다.";
     "journal.reserve": "data_dir이 있는 디스크에 남겨 두는 공간입니다. 이 값의 4분의 1보다 적어지면 노드는 변경을 거부하고, 남은 공간은 진행 중인 작업을 끝내는 데 씁니다.";
     "journal.heartbeat": "리더가 신호를 보내는 간격입니다.";
-    "journal.election_min": "신호가 끊긴 뒤 선거를 시작하기까지의 최소 시간입니다.";
-    "journal.election_max": "신호가 끊긴 뒤 선거를 시작하기까지의 최대 시간입니다. 노드마다 election_min과 election_max 사이의 무작위 시간을 씁니다.";
+    "journal.election_min": "한 노드가 선출을 시도한 뒤 다시 시도하기까지의 최소 시간입니다.";
+    "journal.election_max": "리더가 없으면 이 시간 뒤에 노드들이 리더를 선출합니다. 한 노드가 먼저 나서도록 각 노드는 election_min과의 차이 안에서 무작위 시간을 더 기다립니다.";
     "cluster.listen": "다른 노드가 접속하는 주소입니다. 없으면 노드가 혼자 동작합니다.";
     "cluster.address": "다른 노드가 이 노드에 접속할 때 쓰는 주소(host:port)입니다. 없으면 listen을 씁니다.";
     "cluster.insecure": "모든 주소에서 암호화 없이 다른 노드를 받아들입니다. 그 네트워크의 누구나 노드로 행동하고 모든 것을 읽고 바꿀 수 있습니다. 닫힌 네트워크의 시험에만 사용하십시오.";

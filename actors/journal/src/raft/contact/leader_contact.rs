@@ -13,7 +13,7 @@ use super::{ContactMark, LeaderNews, RECENT};
 pub(in crate::raft) struct LeaderContact {
     clock: Clock,
     process: u64,
-    /// When a leader last called whom this node follows. At first the start of this node.
+    /// When a leader last called whom this node follows, or this node gave its vote. At first its start.
     last_call: Mutex<Instant>,
     moments: Mutex<KnownMoments>,
     is_disk_full: AtomicBool,
