@@ -74,7 +74,7 @@ pub use yard::explain::{DemandView, ExplainView};
 pub use yard::file::{FileState, FileView};
 pub use yard::host::{
     BackOffView, BreakerOf, BreakerState, BreakerView, DrainView, HostAdopted, HostChange,
-    HostReset, HostView, Stays, StaysView, WantedMode, WantedRole,
+    HostProbed, HostReset, HostView, Stays, StaysView, WantedMode, WantedRole,
 };
 pub use yard::plan::{BackedOff, PlanView, PlannedCopy, Skipped};
 pub use yard::removal::{

@@ -57,7 +57,10 @@ async fn frozen_hosts_delay_no_other_host_and_come_back() {
     for host in &hosts[..3] {
         host.set_frozen(false);
     }
-    supervisor.send(ProbeNow { host: None }).await.unwrap();
+    let probed = hosts[..3].iter().map(|host| supervisor.send(ProbeNow { host: host.addr() }));
+    for asked in futures::future::join_all(probed).await {
+        assert!(asked.unwrap().unwrap().latency_ms.is_some());
+    }
     for _ in 0..3 {
         let back = changes.next().await;
         assert_eq!((back.from, back.to), (Health::Suspect, Health::Up));

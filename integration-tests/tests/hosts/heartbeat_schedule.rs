@@ -11,8 +11,8 @@ use reelyard_integration_tests::probes::waiting::PATIENCE;
 use reelyard_yard::cfw_worker::{AskFailure, ProbeHeartbeat};
 use reelyard_yard::heartbeat::health::{ProbeSchedule, Thresholds};
 use reelyard_yard::heartbeat::{
-    Health, HealthChanged, HeartbeatSettings, HeartbeatSupervisor, HeartbeatView, ProbeDue,
-    ProbeNow, SetHeartbeatMaintenance, SubscribeToHealth, UnwatchHost, WatchHost,
+    Health, HealthChanged, HeartbeatSettings, HeartbeatSupervisor, HeartbeatView, NotProbed,
+    ProbeDue, ProbeNow, SetHeartbeatMaintenance, SubscribeToHealth, UnwatchHost, WatchHost,
 };
 use tokio::sync::{mpsc, oneshot};
 
@@ -156,15 +156,19 @@ async fn a_silent_host_delays_no_other_and_has_one_probe() {
         probes.answer().await;
         yard.has_beats(quick, beats).await;
     }
-    assert_eq!(yard.supervisor.send(ProbeNow { host: None }).await.unwrap(), 1);
-    probes.answer().await;
-    assert_eq!(yard.view.load().hosts[0].health, Health::Unknown);
+    let shown = yard.view.load();
+    let (silent, probed) = (shown.hosts[0].clone(), shown.probes);
+    assert_eq!(silent.health, Health::Unknown);
+    // A request for a probe of it gets the result of the one that runs.
+    let asked = yard.supervisor.send(ProbeNow { host: silent.host });
+    assert_eq!(yard.supervisor.send(ProbeDue).await.unwrap(), 0);
     held.send(Ok(Duration::from_secs(1))).unwrap();
-    assert_eq!(yard.next_change().await.2, Health::Up);
+    assert_eq!(asked.await.unwrap().unwrap().latency_ms, Some(1000));
+    assert_eq!((yard.next_change().await.2, yard.view.load().probes), (Health::Up, probed));
 }
 
 #[actix::test]
-async fn nothing_is_probed_before_its_time_but_check_now_does() {
+async fn nothing_is_probed_before_its_time_unless_a_person_asks() {
     let yard = HeartbeatYard::new().await;
     let (host, mut probes) = yard.add("127.0.0.1:1").await;
     probes.answer().await;
@@ -173,9 +177,19 @@ async fn nothing_is_probed_before_its_time_but_check_now_does() {
     yard.clock.advance(Duration::from_millis(4499));
     assert_eq!(yard.supervisor.send(ProbeDue).await.unwrap(), 0);
     let other: HostAddr = "127.0.0.9:1".parse().unwrap();
-    assert_eq!(yard.supervisor.send(ProbeNow { host: Some(other) }).await.unwrap(), 0);
-    assert_eq!(yard.supervisor.send(ProbeNow { host: Some(host) }).await.unwrap(), 1);
+    let refused = yard.supervisor.send(ProbeNow { host: other }).await.unwrap();
+    assert_eq!(refused.unwrap_err(), NotProbed::NotWatched);
+    let asked = yard.supervisor.send(ProbeNow { host });
     probes.answer().await;
+    let beats = asked.await.unwrap().unwrap();
+    assert_eq!((beats.health, beats.latency_ms), (Health::Up, Some(3)));
+    let asked = yard.supervisor.send(ProbeNow { host });
+    probes.miss().await;
+    let beats = asked.await.unwrap().unwrap();
+    assert_eq!((beats.health, beats.latency_ms), (Health::Suspect, None));
+    assert_eq!(beats.last_miss.as_deref(), Some("no answer within 2s"));
+    // The next one of the schedule comes one interval after the last probe.
+    assert_eq!(yard.next_round().await, 1);
 }
 
 #[actix::test]
@@ -217,8 +231,10 @@ async fn a_host_in_maintenance_gets_no_probes_and_no_failures() {
     assert_eq!(yard.next_round().await, 1);
     let late = probes.next().await;
     let set = |on| yard.supervisor.send(SetHeartbeatMaintenance { host, on });
+    let asked = yard.supervisor.send(ProbeNow { host });
     set(true).await.unwrap();
     set(true).await.unwrap();
+    assert_eq!(asked.await.unwrap().unwrap_err(), NotProbed::GivenUp);
     let HealthChanged { from, to, .. } = yard.changes.next().await;
     assert_eq!((from, to), (Health::Up, Health::Unknown));
     // The answer to an earlier probe does not count.
@@ -226,7 +242,8 @@ async fn a_host_in_maintenance_gets_no_probes_and_no_failures() {
     for _ in 0..5 {
         assert_eq!(yard.next_round().await, 0);
     }
-    assert_eq!(yard.supervisor.send(ProbeNow { host: Some(host) }).await.unwrap(), 0);
+    let refused = yard.supervisor.send(ProbeNow { host }).await.unwrap();
+    assert_eq!(refused.unwrap_err(), NotProbed::InMaintenance);
     let shown = yard.view.load().hosts[0].clone();
     assert_eq!((shown.health, shown.in_maintenance), (Health::Unknown, true));
     // The end of maintenance causes an immediate probe.

@@ -5,7 +5,7 @@ use std::io::Write;
 use clap::{Args, Subcommand};
 use reelyard_api::{
     BackOffView, BreakerOf, BreakerState, BreakerView, DrainView, HostAdopted, HostChange,
-    HostReset, HostView, StaysView, WantedMode, WantedRole,
+    HostProbed, HostReset, HostView, StaysView, WantedMode, WantedRole,
 };
 use reelyard_console::address::host_page;
 use reelyard_console::pages::hosts::HostsPageQuery;
@@ -64,6 +64,12 @@ enum HostsCommand {
     },
     /// Close the circuit breaker and end backoff and probation of hosts, after you repaired them.
     Reset {
+        /// Addresses of the hosts (ip:port).
+        #[arg(required = true)]
+        hosts: Vec<HostAddr>,
+    },
+    /// Probe hosts now, and print the results. The node probes them in any case, every `heartbeat.interval`.
+    Probe {
         /// Addresses of the hosts (ip:port).
         #[arg(required = true)]
         hosts: Vec<HostAddr>,
@@ -127,6 +133,9 @@ pub fn run(args: HostsArgs, out: &mut dyn Write) -> Result<(), CommandFailure> {
         HostsCommand::Reset { hosts } => {
             hosts.iter().try_for_each(|host| reset(&client, *host, out))
         }
+        HostsCommand::Probe { hosts } => {
+            hosts.iter().try_for_each(|host| probe(&client, *host, out))
+        }
         HostsCommand::Adopt { hosts } => {
             hosts.iter().try_for_each(|host| adopt(&client, *host, out))
         }
@@ -163,9 +172,10 @@ fn change(
             Ok((change, format!("{host} is no longer a host of the yard")))
         }),
         // These print something else.
-        HostsCommand::Show { .. } | HostsCommand::Reset { .. } | HostsCommand::Adopt { .. } => {
-            Ok(())
-        }
+        HostsCommand::Show { .. }
+        | HostsCommand::Reset { .. }
+        | HostsCommand::Probe { .. }
+        | HostsCommand::Adopt { .. } => Ok(()),
     }
 }
 
@@ -213,6 +223,22 @@ fn reset(client: &NodeClient, host: HostAddr, out: &mut Printer<'_>) -> Result<(
     }
     let back_offs = done.back_offs;
     writeln!(out, "{host} was reset; {back_offs} backoffs of its copies were ended")?;
+    Ok(())
+}
+
+fn probe(client: &NodeClient, host: HostAddr, out: &mut Printer<'_>) -> Result<(), CommandFailure> {
+    let done: HostProbed = client.post(&["hosts", &host.to_string(), "probe"])?;
+    if out.is_json() {
+        return out.json(&done);
+    }
+    let health = enum_word::of(done.health);
+    match (done.latency_ms, &done.failure) {
+        (Some(ms), _) => writeln!(out, "{host} answered in {ms} ms; it is {health}")?,
+        (None, failure) => {
+            let why = plain(failure.as_deref().unwrap_or_default());
+            writeln!(out, "{host} did not answer: {why}; it is {health}")?;
+        }
+    }
     Ok(())
 }
 

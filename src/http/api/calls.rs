@@ -90,6 +90,7 @@ fn of_the_yard() -> Vec<ApiCall> {
             host_changes::set_mode,
         ),
         ApiCall::of::<hosts::__path_reset, _, _>(Scope(YardWrite), hosts::reset),
+        ApiCall::of::<hosts::__path_probe, _, _>(Scope(YardWrite), hosts::probe),
         ApiCall::of::<hosts::__path_adopt, _, _>(Scope(YardWrite), hosts::adopt),
         ApiCall::of::<files::__path_list, _, _>(Scope(YardRead), files::list),
         ApiCall::of::<file_moves::__path_make, _, _>(Scope(SharesWrite), file_moves::make),

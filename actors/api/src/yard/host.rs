@@ -218,6 +218,23 @@ pub struct HostReset {
     pub back_offs: usize,
 }
 
+/// Result of a probe that a person asked for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct HostProbed {
+    /// Address of the host.
+    pub host: HostAddr,
+    /// Its health after the probe. One probe alone may not change it.
+    pub health: Health,
+    /// How long the answer took, in milliseconds. It is absent if the host did not answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub latency_ms: Option<u64>,
+    /// Why the host did not answer. It is absent if it did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failure: Option<String>,
+    /// Misses since the last answer.
+    pub misses_in_a_row: u32,
+}
+
 /// A worker obeys this node from now on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct HostAdopted {

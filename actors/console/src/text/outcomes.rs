@@ -9,6 +9,9 @@ texts! {
     HOSTS_DRAINING = "Being drained: {n}", "비우기 시작: {n}대";
     HOSTS_IN_MAINTENANCE = "In maintenance: {n}", "점검 시작: {n}대";
     HOSTS_TRUSTED = "Trusted again: {n}", "다시 신뢰: {n}대";
+    HOSTS_PROBED = "Hosts that were probed: {n}, of them without an answer: {silent}", "확인한 호스트: {n}대, 그중 응답 없음: {silent}대";
+    HOST_ANSWERED = "{host} answered in {ms} ms.", "{host} 응답, {ms} ms.";
+    HOST_SILENT = "{host} does not answer: {why}", "{host} 응답 없음: {why}";
     HOSTS_ADOPTED = "Taken over: {n}", "인계: {n}대";
     HOSTS_REMOVED = "Removed from the yard: {n}", "클러스터에서 제거: {n}대";
     REASON = "Reason, for the audit", "이유 (감사 기록용)";
@@ -33,6 +36,9 @@ texts! {
     ASK_TRUST = "Trust {hosts} again?", "{hosts}: 다시 신뢰";
     ASK_TRUST_TEXT = "Backoffs and circuit breakers end now.", "재시도 대기와 차단이 지금 끝납니다.";
     VERB_TRUST = "Trust again", "다시 신뢰";
+    ASK_PROBE = "Probe {hosts} now?", "{hosts}: 지금 확인";
+    ASK_PROBE_TEXT = "The node asks at once, before the next probe is due. The result counts like every other one.", "다음 확인 시각을 기다리지 않고 지금 확인합니다. 결과는 다른 확인과 똑같이 셉니다.";
+    VERB_PROBE = "Probe now", "지금 확인";
     VERB_RETRY = "Retry", "다시 시도";
     VERB_ADOPT = "Take over", "인계";
     FILES_PINNED = "Pinned: {n}", "고정: {n}개";

@@ -1,10 +1,13 @@
 //! The messages of the HeartbeatSupervisor.
 
+use std::sync::Arc;
+
 use actix::{Message, Recipient};
 use reelyard_core::clock::Millis;
 use reelyard_core::host::HostAddr;
 
 use super::health::Health;
+use super::views::HostBeats;
 use crate::cfw_worker::ProbeHeartbeat;
 
 /// Sent to the subscribers when a host's health changes.
@@ -62,13 +65,27 @@ pub struct SubscribeToHealth {
     pub to: Recipient<HealthChanged>,
 }
 
-/// Probes now: one host, or all, before other due probes. A host with a running probe is not probed
-/// twice. Answers how many probes began; the others wait for one to end.
+/// Probes a host now, before other due probes, and answers its state after the probe. A host with a running probe is
+/// not probed twice: the answer is that of the running one.
 #[derive(Clone, Copy, Debug, Message)]
-#[rtype(result = "usize")]
+#[rtype(result = "Result<Arc<HostBeats>, NotProbed>")]
 pub struct ProbeNow {
-    /// The host; none for every one.
-    pub host: Option<HostAddr>,
+    /// The host to probe.
+    pub host: HostAddr,
+}
+
+/// Why a host was not probed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NotProbed {
+    /// No such host is watched.
+    #[error("it is not a host of this yard")]
+    NotWatched,
+    /// Its silence would not count: an operator works on it.
+    #[error("it is in maintenance, and gets no probes: activate it first")]
+    InMaintenance,
+    /// The node has no file descriptor for the probe, or the host left the schedule meanwhile.
+    #[error("the probe was not carried out: try again in a moment")]
+    GivenUp,
 }
 
 /// Begins due probes. The supervisor sends itself this by its timer; tests send it after they moved the

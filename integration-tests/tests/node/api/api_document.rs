@@ -427,6 +427,7 @@ fn refusals_match_the_document() -> Result<()> {
         ("GET", "/api/v1/tasks/{id}", "/api/v1/tasks/17", vec![]),
         ("DELETE", "/api/v1/tasks/{id}", "/api/v1/tasks/17", vec![]),
         ("POST", "/api/v1/hosts/{host}/reset", "/api/v1/hosts/192.0.2.1:1/reset", vec![]),
+        ("POST", "/api/v1/hosts/{host}/probe", "/api/v1/hosts/192.0.2.1:1/probe", vec![]),
         ("GET", "/api/v1/workers/{host}/tasks", "/api/v1/workers/192.0.2.1:1/tasks", vec![]),
         (
             "POST",

@@ -148,6 +148,9 @@ fn the_lines_of_lists_and_of_actions_on_storage_work_as_shown() -> Result<()> {
             })?;
         }
         yard.paste(&visit, &format!("/console/hosts?ask=reset&pick={host}"), word)?;
+        let probed = yard.paste(&visit, &format!("/console/hosts?ask=probe&pick={host}"), word)?;
+        let answer = if word == "curl" { "\"latency_ms\":" } else { " answered in " };
+        assert!(probed.contains(&host) && probed.contains(answer), "{probed}");
     }
     let rows = yard.answer("/api/v1/audit?operation=setHostMode")?;
     let rows = rows["items"].as_array().context("no rows")?;
@@ -157,7 +160,7 @@ fn the_lines_of_lists_and_of_actions_on_storage_work_as_shown() -> Result<()> {
     pages.push(format!("/console/hosts/{host}"));
     pages.push("/console/files?state=waiting&why=alpha.mpg".to_owned());
     pages.push("/console/tasks?cause=none&state=failed".to_owned());
-    let asked = ["drain", "maintenance", "remove", "active", "reset", "adopt"];
+    let asked = ["drain", "maintenance", "remove", "active", "reset", "adopt", "probe"];
     pages.extend(asked.map(|ask| format!("/console/hosts?ask={ask}&pick={host}&reason=a")));
     assert!(yard.check_shown_lines(&visit, &pages)? > 40);
     let picked =

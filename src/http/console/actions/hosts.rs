@@ -3,11 +3,11 @@
 use actix_web::web::{Data, Json, Path, Query};
 use actix_web::{HttpRequest, HttpResponse};
 use reelyard_access::rights::AccessScope;
-use reelyard_api::WantedMode;
+use reelyard_api::{HostProbed, WantedMode};
 use reelyard_console::format::count;
 use reelyard_console::pages::hosts::HostsPageQuery;
 use reelyard_console::parts::dialog::TYPED_FROM;
-use reelyard_console::text::{Text, outcomes};
+use reelyard_console::text::{Language, Text, node_words, outcomes};
 use reelyard_core::host::{HostAddr, HostMode};
 use serde::Deserialize;
 
@@ -38,6 +38,8 @@ pub enum HostAction {
     Maintenance,
     /// Ends its backoffs.
     Reset,
+    /// Probes it now.
+    Probe,
     /// Takes its worker over from another manager.
     Adopt,
     /// Removes it from the yard.
@@ -52,6 +54,7 @@ impl HostAction {
             HostAction::Drain => "drain",
             HostAction::Maintenance => "maintenance",
             HostAction::Reset => "reset",
+            HostAction::Probe => "probe",
             HostAction::Adopt => "adopt",
             HostAction::Remove => "remove",
         }
@@ -64,6 +67,7 @@ impl HostAction {
             HostAction::Drain => outcomes::HOSTS_DRAINING,
             HostAction::Maintenance => outcomes::HOSTS_IN_MAINTENANCE,
             HostAction::Reset => outcomes::HOSTS_TRUSTED,
+            HostAction::Probe => outcomes::HOSTS_PROBED,
             HostAction::Adopt => outcomes::HOSTS_ADOPTED,
             HostAction::Remove => outcomes::HOSTS_REMOVED,
         }
@@ -139,6 +143,9 @@ async fn act(
     if let Some(why) = changed_meanwhile(state, &visitor.caller, form).await {
         return refused(form, &visitor.viewer, 0, &why);
     }
+    if action == HostAction::Probe {
+        return probe(visitor, state, hosts, form).await;
+    }
     let carry_out = |host| carry_out(state, visitor, audit, host, action);
     let (done_on, why) = chosen::act_on_all(hosts, chosen::AT_ONCE, carry_out).await;
     let acted = done_on.len() as u64;
@@ -147,6 +154,44 @@ async fn act(
     }
     let outcome = action.outcome().fill(visitor.viewer.language, &[("n", &count(acted))]);
     done(form, outcome)
+}
+
+/// Probes all hosts at once, and returns to the page with their answers. The number of running probes has its own
+/// limit.
+async fn probe(
+    visitor: &Visitor,
+    state: &Data<NodeHttpState>,
+    probed: Vec<HostAddr>,
+    form: &PostedForm,
+) -> HttpResponse {
+    let probe = |host| async move {
+        let probed = hosts::probe(state.clone(), Path::from(host), Query(NoQuery {})).await;
+        probed.map(Json::into_inner).map_err(Refusal::into_response)
+    };
+    let (probed, why) = chosen::act_on_all(probed, chosen::MOST_CHOSEN, probe).await;
+    match why {
+        Some(why) => refused(form, &visitor.viewer, probed.len() as u64, &why),
+        None => done(form, answers(visitor.viewer.language, &probed)),
+    }
+}
+
+/// The results of probes in one sentence.
+fn answers(language: Language, probed: &[HostProbed]) -> String {
+    if let [HostProbed { host, latency_ms, failure, .. }] = probed {
+        let host = host.to_string();
+        return match latency_ms {
+            Some(ms) => {
+                outcomes::HOST_ANSWERED.fill(language, &[("host", &host), ("ms", &count(*ms))])
+            }
+            None => {
+                let why = node_words(language, failure.as_deref().unwrap_or_default());
+                outcomes::HOST_SILENT.fill(language, &[("host", &host), ("why", &why)])
+            }
+        };
+    }
+    let silent = probed.iter().filter(|host| host.latency_ms.is_none()).count();
+    let values = [count(probed.len() as u64), count(silent as u64)];
+    outcomes::HOSTS_PROBED.fill(language, &[("n", &values[0]), ("silent", &values[1])])
 }
 
 /// Does what the call of the API does.
@@ -178,6 +223,9 @@ async fn carry_out(
             .await
             .map_err(Refusal::into_response)
             .map(drop)?,
+        HostAction::Probe => {
+            hosts::probe(state, path, query).await.map_err(Refusal::into_response).map(drop)?
+        }
         HostAction::Adopt => {
             hosts::adopt(state, path, query).await.map_err(Refusal::into_response).map(drop)?
         }

@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use super::model::{DrainFacts, HostPageModel};
 use super::panels::{breakers, disk, health, link, only_here, recent_on_host};
-use crate::address::{ROOT, encoded};
+use crate::address::{ROOT, encoded, host_page};
 use crate::format::{age, clock, count, day_and_time, node_text, since, visible_text, with_code};
 use crate::pages::hosts::{HostCondition, HostModeWord};
 use crate::parts::act::{as_command, post_button};
@@ -12,7 +12,7 @@ use crate::parts::dialog::ask_dialog;
 use crate::parts::mark::{Tone, state, tag};
 use crate::parts::notice::notice;
 use crate::parts::panel::{Figure, figure_strip};
-use crate::text::{Text, frame, hosts};
+use crate::text::{Text, frame, hosts, outcomes};
 use crate::viewer::Viewer;
 
 /// The content of the page.
@@ -103,14 +103,8 @@ fn strip(viewer: &Viewer, model: &HostPageModel) -> Markup {
 
 fn actions(viewer: &Viewer, model: &HostPageModel) -> Markup {
     let language = viewer.language;
-    let base = format!("{ROOT}/hosts/{}", encoded(&model.line.host));
-    let post = |verb: &str, words: Text| {
-        let words = words.of(language);
-        html! {
-            (post_button(&format!("{base}/{verb}"), "btn", html! { (words) }))
-            (as_command(viewer, words, &format!("{base}?ask={verb}")))
-        }
-    };
+    let base = host_page(&model.line.host);
+    let post = |verb: &str, words: Text| act_now(viewer, &base, verb, ("btn", words));
     html! {
         (post("reset", hosts::TRUST))
         @if model.line.mode == HostModeWord::Active {
@@ -123,23 +117,37 @@ fn actions(viewer: &Viewer, model: &HostPageModel) -> Markup {
     }
 }
 
+/// A button that acts at once on the host of this page, with the link to its command lines.
+fn act_now(viewer: &Viewer, page: &str, verb: &str, (class, words): (&str, Text)) -> Markup {
+    let words = words.of(viewer.language);
+    html! {
+        (post_button(&format!("{page}/{verb}"), class, html! { (words) }))
+        (as_command(viewer, words, &format!("{page}?ask={verb}")))
+    }
+}
+
 fn notices(viewer: &Viewer, model: &HostPageModel) -> Markup {
     let language = viewer.language;
-    let next = Some(hosts::FAILURE_NEXT);
     let words = [
-        (hosts::FAILURE, &model.failure, Tone::Bad, next),
-        (hosts::TOKEN_TROUBLE, &model.token_trouble, Tone::Bad, None),
-        (hosts::AGENT_FAILURE, &model.agent_failure, Tone::Warn, None),
+        (hosts::TOKEN_TROUBLE, &model.token_trouble, Tone::Bad),
+        (hosts::AGENT_FAILURE, &model.agent_failure, Tone::Warn),
     ];
-    let adopt = format!("{ROOT}/hosts/{}?ask=adopt", encoded(&model.line.host));
+    let page = host_page(&model.line.host);
+    let adopt = format!("{page}?ask=adopt");
     html! {
-        @for (title, text, tone, next) in words {
+        @if let Some(failure) = &model.failure {
+            @let body = html! {
+                p { (node_text(language, failure)) }
+                p { (with_code(hosts::FAILURE_NEXT.of(language))) }
+            };
+            @let probe = html! {
+                @if viewer.rights.storage { (act_now(viewer, &page, "probe", ("btn sm", outcomes::VERB_PROBE))) }
+            };
+            (notice(Tone::Bad, hosts::FAILURE.of(language), body, probe))
+        }
+        @for (title, text, tone) in words {
             @if let Some(text) = text {
-                @let body = html! {
-                    p { (node_text(language, text)) }
-                    @if let Some(next) = next { p { (with_code(next.of(language))) } }
-                };
-                (notice(tone, title.of(language), body, html! {}))
+                (notice(tone, title.of(language), html! { p { (node_text(language, text)) } }, html! {}))
             }
         }
         @if let Some(other) = &model.other_manager {

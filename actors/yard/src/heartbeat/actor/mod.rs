@@ -3,10 +3,12 @@
 mod probing;
 
 use std::collections::BTreeMap;
+use std::future::ready;
 use std::sync::Arc;
 use std::time::Duration;
 
 use actix::prelude::*;
+use tokio::sync::oneshot;
 use tracing::{info, warn};
 
 use reelyard_core::actor_parts::{
@@ -20,8 +22,8 @@ use crate::cfw_worker::ProbeHeartbeat;
 use crate::changes::{HostEvent, YardChange};
 use crate::heartbeat::health::{Health, HostHealth};
 use crate::heartbeat::messages::{
-    HealthChanged, ProbeDue, ProbeNow, SetHeartbeatMaintenance, SubscribeToHealth, UnwatchHost,
-    WatchHost,
+    HealthChanged, NotProbed, ProbeDue, ProbeNow, SetHeartbeatMaintenance, SubscribeToHealth,
+    UnwatchHost, WatchHost,
 };
 use crate::heartbeat::settings::HeartbeatSettings;
 use crate::heartbeat::views::{HeartbeatView, HostBeats};
@@ -69,6 +71,8 @@ struct WatchedHost {
     is_being_probed: bool,
     in_maintenance: bool,
     beats: Arc<HostBeats>,
+    /// Requests that wait for the end of the next probe.
+    askers: Vec<oneshot::Sender<Arc<HostBeats>>>,
 }
 
 impl HeartbeatSupervisor {
@@ -111,6 +115,10 @@ impl HeartbeatSupervisor {
         let at = self.shell.now();
         let change = watched.health.observe(self.settings.thresholds, at, outcome);
         watched.refresh_beats(host);
+        for asker in watched.askers.drain(..) {
+            // An error only means that nobody waits any more.
+            let _ = asker.send(watched.beats.clone());
+        }
         self.publish_soon(ctx);
         let watched = self.hosts.get(&host);
         if let Some(((from, to), watched)) = change.zip(watched) {
@@ -212,6 +220,7 @@ impl Handler<WatchHost> for HeartbeatSupervisor {
             in_maintenance,
             beats: Arc::new(beats_of(host, &health, in_maintenance)),
             health,
+            askers: Vec::new(),
         };
         self.hosts.insert(host, watched);
         self.publish_soon(ctx);
@@ -240,6 +249,7 @@ impl Handler<SetHeartbeatMaintenance> for HeartbeatSupervisor {
         };
         watched.in_maintenance = on;
         watched.watch = watch;
+        watched.askers.clear();
         watched.is_being_probed = false;
         watched.next_probe = at;
         let from = std::mem::take(&mut watched.health).health();
@@ -282,15 +292,23 @@ impl Handler<SubscribeToHealth> for HeartbeatSupervisor {
 }
 
 impl Handler<ProbeNow> for HeartbeatSupervisor {
-    type Result = usize;
+    type Result = ResponseFuture<Result<Arc<HostBeats>, NotProbed>>;
 
-    fn handle(&mut self, ProbeNow { host }: ProbeNow, ctx: &mut Context<Self>) -> usize {
-        for (candidate, watched) in &mut self.hosts {
-            if !watched.is_being_probed && host.is_none_or(|host| host == *candidate) {
-                watched.next_probe = AT_ONCE;
+    fn handle(&mut self, ProbeNow { host }: ProbeNow, ctx: &mut Context<Self>) -> Self::Result {
+        let watched = match self.hosts.get_mut(&host) {
+            None => return Box::pin(ready(Err(NotProbed::NotWatched))),
+            Some(watched) if watched.in_maintenance => {
+                return Box::pin(ready(Err(NotProbed::InMaintenance)));
             }
+            Some(watched) => watched,
+        };
+        let (asker, ended) = oneshot::channel();
+        watched.askers.push(asker);
+        if !watched.is_being_probed {
+            watched.next_probe = AT_ONCE;
+            self.probe_due_hosts(ctx);
         }
-        self.probe_due_hosts(ctx)
+        Box::pin(async move { ended.await.map_err(|_| NotProbed::GivenUp) })
     }
 }
 

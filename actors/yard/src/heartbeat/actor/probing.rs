@@ -94,6 +94,7 @@ impl HeartbeatSupervisor {
     fn was_not_probed(&mut self, host: HostAddr, watch: u64) {
         if let Some(watched) = self.hosts.get_mut(&host).filter(|watched| watched.watch == watch) {
             watched.is_being_probed = false;
+            watched.askers.clear();
         }
     }
 

@@ -1,11 +1,11 @@
 //! `/api/v1/hosts`: the hosts and their state.
 
 use actix_web::web;
-use reelyard_api::{HostAdopted, HostReset, HostView, Page, ProblemKind, refused};
+use reelyard_api::{HostAdopted, HostProbed, HostReset, HostView, Page, ProblemKind, refused};
 use reelyard_core::event::RequestId;
 use reelyard_core::host::{HostAddr, HostMode, HostRole};
 use reelyard_yard::cfw_worker::{AdoptHost, ResetBreaker};
-use reelyard_yard::heartbeat::Health;
+use reelyard_yard::heartbeat::{Health, NotProbed, ProbeNow};
 use reelyard_yard::task_manager::ResetHost;
 use serde::Deserialize;
 use utoipa::IntoParams;
@@ -122,6 +122,40 @@ pub async fn reset(
     let back_offs = state.actors.task_manager.ask(reset).await??;
     actor.worker.ask(ResetBreaker).await?;
     Ok(web::Json(HostReset { back_offs }))
+}
+
+/// `POST /hosts/{host}/probe`: the leader asks the host at once, and answers when the probe has ended.
+#[utoipa::path(
+    post,
+    path = "/hosts/{host}/probe",
+    tag = "hosts",
+    operation_id = "probeHost",
+    summary = "Probes a host now, and returns the result",
+    description = "The probe counts like every other one.",
+    params(("host" = HostAddr, Path, description = "Address of the host, ip:port")),
+    responses((status = 200, description = "The probe has ended", body = HostProbed))
+)]
+pub async fn probe(
+    state: web::Data<NodeHttpState>,
+    host: web::Path<HostAddr>,
+    _: web::Query<NoQuery>,
+) -> Result<web::Json<HostProbed>, Refusal<(refused::NotFound, refused::NotAllowed, AskProblems)>> {
+    let host = *host;
+    let beats = state.actors.heartbeat.ask(ProbeNow { host }).await?;
+    let beats = beats.map_err(|why| match why {
+        NotProbed::NotWatched => unknown_host(host),
+        NotProbed::InMaintenance => {
+            ProblemResponse::new(ProblemKind::NotAllowed, format!("{host}: {why}"))
+        }
+        NotProbed::GivenUp => ProblemResponse::new(ProblemKind::Busy, format!("{host}: {why}")),
+    })?;
+    Ok(web::Json(HostProbed {
+        host,
+        health: beats.health,
+        latency_ms: beats.latency_ms,
+        failure: beats.last_miss.clone().filter(|_| beats.latency_ms.is_none()),
+        misses_in_a_row: beats.misses_in_a_row,
+    }))
 }
 
 /// `POST /hosts/{host}/adopt`: an operator confirms that the worker belongs to this cluster.

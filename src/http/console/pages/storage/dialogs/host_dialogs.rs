@@ -45,6 +45,10 @@ fn dialog(word: &str, lines: &[HostLine], back: &str, viewer: &Viewer) -> Option
             let question = outcomes::ASK_TRUST.fill(language, &[("hosts", &hosts)]);
             (question, outcomes::ASK_TRUST_TEXT, outcomes::VERB_TRUST, "")
         }
+        "probe" => {
+            let question = outcomes::ASK_PROBE.fill(language, &[("hosts", &hosts)]);
+            (question, outcomes::ASK_PROBE_TEXT, outcomes::VERB_PROBE, "")
+        }
         "adopt" => {
             let question = outcomes::ASK_ADOPT.of(language).to_owned();
             (question, outcomes::ASK_ADOPT_TEXT, outcomes::VERB_ADOPT, "")
@@ -176,7 +180,7 @@ fn commands(word: &str, mode: &str, lines: &[HostLine]) -> CommandLines {
         let host = encoded(&line.host);
         let (method, path, body) = match word {
             "remove" => ("DELETE", format!("/hosts/{host}"), String::new()),
-            "adopt" | "reset" => ("POST", format!("/hosts/{host}/{word}"), String::new()),
+            "adopt" | "reset" | "probe" => ("POST", format!("/hosts/{host}/{word}"), String::new()),
             _ => ("PUT", format!("/hosts/{host}/mode"), format!("{{\"mode\":\"{mode}\"}}")),
         };
         CurlCall { method: method.to_owned(), path, body, ..CurlCall::default() }
