@@ -6,12 +6,12 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use reelyard_access::rights::{AccessScope, Role, TokenName};
 use reelyard_api::{NewTokenInfo, Page, Rfc3339, TokenInfo, Ttl, WantedRotation, WantedToken};
-use reelyard_console::pages::access::AccessPageQuery;
 use reelyard_core::address_range::AddressRange;
 use reelyard_core::host::HostAddr;
 
+use super::name_filter::NameFilter;
 use super::token_recover::{self, RecoverArgs};
-use crate::cli::client::{NodeArgs, NodeClient};
+use crate::cli::client::{NodeArgs, NodeClient, filters};
 use crate::cli::output::cell::{maybe, text};
 use crate::cli::output::{ListCell, ListColumn, ListTable, PrintStyle, Printer, ViewArgs};
 use crate::cli::support::failure::CommandFailure;
@@ -28,6 +28,8 @@ pub struct TokenArgs {
 enum TokenCommand {
     /// List all tokens, without their secrets.
     List {
+        #[command(flatten)]
+        names: NameFilter,
         #[command(flatten)]
         view: ViewArgs,
     },
@@ -93,9 +95,9 @@ pub fn run(args: TokenArgs, out: &mut dyn Write) -> Result<(), CommandFailure> {
     };
     let out = &mut args.node.output.printer(out);
     let client = NodeClient::new(&args.node)?;
-    if let TokenCommand::List { view } = &command {
-        return view.show(&args.node, AccessPageQuery::path(), out, |out| {
-            let tokens: Page<TokenInfo> = client.list_all(&["tokens"], &[])?;
+    if let TokenCommand::List { names, view } = &command {
+        return view.show(&args.node, &names.web_page(), out, |out| {
+            let tokens: Page<TokenInfo> = client.list_all(&["tokens"], &filters(&names.query()))?;
             out.list(&tokens, table)
         });
     }

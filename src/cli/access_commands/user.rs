@@ -5,9 +5,9 @@ use std::io::Write;
 use clap::{Args, Subcommand};
 use reelyard_access::rights::{Role, UserName};
 use reelyard_api::{Page, SessionInfo, UserInfo, WantedUser, WantedUserChange};
-use reelyard_console::pages::access::AccessPageQuery;
 
-use crate::cli::client::{NodeArgs, NodeClient, PageArgs};
+use super::name_filter::NameFilter;
+use crate::cli::client::{NodeArgs, NodeClient, PageArgs, filters};
 use crate::cli::output::cell::{maybe, state, text};
 use crate::cli::output::{ListCell, ListColumn, ListTable, PrintStyle, Printer, ViewArgs};
 use crate::cli::support::failure::CommandFailure;
@@ -25,6 +25,8 @@ pub struct UserArgs {
 enum UserCommand {
     /// List all users.
     List {
+        #[command(flatten)]
+        names: NameFilter,
         #[command(flatten)]
         view: ViewArgs,
     },
@@ -72,6 +74,8 @@ enum UserCommand {
     /// List the sessions of users and tokens, newest login first.
     Sessions {
         #[command(flatten)]
+        names: NameFilter,
+        #[command(flatten)]
         page: PageArgs,
         #[command(flatten)]
         view: ViewArgs,
@@ -94,15 +98,16 @@ enum UserCommand {
 pub fn run(args: UserArgs, out: &mut dyn Write) -> Result<(), CommandFailure> {
     let out = &mut args.node.output.printer(out);
     let client = NodeClient::new(&args.node)?;
-    if let UserCommand::List { view } = &args.command {
-        return view.show(&args.node, AccessPageQuery::path(), out, |out| {
-            let users: Page<UserInfo> = client.list_all(&["users"], &[])?;
+    if let UserCommand::List { names, view } = &args.command {
+        return view.show(&args.node, &names.web_page(), out, |out| {
+            let users: Page<UserInfo> = client.list_all(&["users"], &filters(&names.query()))?;
             out.list(&users, table)
         });
     }
-    if let UserCommand::Sessions { page, view } = &args.command {
-        return view.show(&args.node, AccessPageQuery::path(), out, |out| {
-            let sessions: Page<SessionInfo> = client.list(&["sessions"], &[], page)?;
+    if let UserCommand::Sessions { names, page, view } = &args.command {
+        return view.show(&args.node, &names.web_page(), out, |out| {
+            let query = names.query();
+            let sessions: Page<SessionInfo> = client.list(&["sessions"], &filters(&query), page)?;
             out.list(&sessions, session_table)
         });
     }

@@ -3,10 +3,11 @@
 use maud::{Markup, html};
 
 use crate::address::{ROOT, encoded, page_query};
-use crate::format::{age_tag, count, day_and_time, node_text};
+use crate::format::{age_tag, count, day_and_time, node_text, visible_text};
 use crate::frame::role_words;
-use crate::parts::act::{as_command, command, post_button};
+use crate::parts::act::{as_command, command, command_menu, list_lines_at, post_button};
 use crate::parts::dialog::{AskDialog, ask_dialog};
+use crate::parts::filter::{FilterBar, ROWS, filter_bar};
 use crate::parts::icon::{Glyph, icon};
 use crate::parts::mark::{Tone, tag};
 use crate::parts::notice::{empty, notice};
@@ -24,6 +25,8 @@ page_query! {
         /// Action whose dialog is open: `new-token`, `revoke` or `rotate` for a token, `new-user`, `role`,
         /// `password`, `disable` or `remove` for a user.
         ask: String,
+        /// Part of a name of a user or token.
+        q: String,
         /// The user or token of the dialog.
         name: String,
         /// Cursor of the page of users.
@@ -85,6 +88,8 @@ pub struct SessionLine {
 /// Everything that the page shows.
 #[derive(Clone, Debug, Default)]
 pub struct AccessPageModel {
+    /// The state of the page, without its dialog.
+    pub query: AccessPageQuery,
     /// Rows of this page of the table.
     pub users: Vec<UserLine>,
     /// Position of the page of users.
@@ -107,12 +112,13 @@ pub struct AccessPageModel {
 pub fn render(model: &AccessPageModel, viewer: &Viewer) -> Markup {
     let language = viewer.language;
     html! {
-        (page_head(frame::ACCESS.of(language), access::ACCESS_SENTENCE.of(language), new_ones(viewer)))
+        (page_head(frame::ACCESS.of(language), access::ACCESS_SENTENCE.of(language), acts(viewer, &model.query)))
         @if let Some((name, secret)) = &model.new_secret {
             @let title = access::NEW_SECRET.fill(language, &[("name", name)]);
             div.mb { (notice(Tone::Work, &title, command(language, secret), html! {})) }
         }
-        div.stack { (sessions(viewer, model)) (users(viewer, model)) (tokens(viewer, model)) }
+        (filter_bar(viewer, &filters(&model.query)))
+        div #(ROWS) .stack { (sessions(viewer, model)) (users(viewer, model)) (tokens(viewer, model)) }
         @if let Some(ask) = &model.ask { (ask_dialog(viewer, ask)) }
     }
 }
@@ -126,9 +132,33 @@ fn ask(action: &str, name: &str) -> String {
     query.address()
 }
 
-fn new_ones(viewer: &Viewer) -> Markup {
+/// One field for all three lists. Their pages begin again when it changes.
+fn filters(query: &AccessPageQuery) -> FilterBar {
+    FilterBar {
+        path: AccessPageQuery::path(),
+        field: Some(access::ACCESS_FIELD),
+        text: query.q.clone(),
+        others: Vec::new(),
+        states_label: access::ACCESS_FIELD,
+        states: Vec::new(),
+        menus: Vec::new(),
+        status: String::new(),
+    }
+}
+
+/// The three lists as commands, and what can be added.
+fn acts(viewer: &Viewer, query: &AccessPageQuery) -> Markup {
     let language = viewer.language;
+    let part = Some(query.q.clone()).filter(|part| !part.is_empty());
+    let named: Vec<(&str, String)> = part.map(|part| ("contains", part)).into_iter().collect();
+    let lines = |command: [&str; 2], path: &str| list_lines_at(&command, path, &named, None);
+    let lists = [
+        lines(["user", "sessions"], "/sessions"),
+        lines(["user", "list"], "/users"),
+        lines(["token", "list"], "/tokens"),
+    ];
     html! {
+        (command_menu(viewer, &lists))
         @if viewer.rights.admin {
             a.btn href=(ask("new-user", "")) { (icon(Glyph::Plus)) (access::NEW_USER.of(language)) }
             a.btn href=(ask("new-token", "")) { (icon(Glyph::Plus)) (access::NEW_TOKEN.of(language)) }
@@ -168,9 +198,20 @@ fn used(viewer: &Viewer, at: Option<Moment>) -> Markup {
     }
 }
 
+/// A list without a row that matches the filter.
+fn unmatched(viewer: &Viewer, head: &PanelHead<'_>, query: &AccessPageQuery) -> Markup {
+    let text = visible_text(&query.q);
+    let title = access::ACCESS_NONE.fill(viewer.language, &[("text", &text)]);
+    let clear = html! { a.btn.sm href=(AccessPageQuery::path()) { (common::CLEAR_FILTER.of(viewer.language)) } };
+    flush_panel(head, empty(&title, "", clear))
+}
+
 fn users(viewer: &Viewer, model: &AccessPageModel) -> Markup {
     let language = viewer.language;
     let head = list(viewer, "access-users", access::USERS, &model.users_page);
+    if model.users.is_empty() && !model.query.q.is_empty() {
+        return unmatched(viewer, &head, &model.query);
+    }
     if model.users.is_empty() {
         let new_user = html! {
             @if viewer.rights.admin { a.btn.sm.go href=(ask("new-user", "")) { (access::NEW_USER.of(language)) } }
@@ -236,6 +277,9 @@ fn rights_words(viewer: &Viewer, rights: &str) -> String {
 fn tokens(viewer: &Viewer, model: &AccessPageModel) -> Markup {
     let language = viewer.language;
     let head = list(viewer, "access-tokens", access::TOKENS, &model.tokens_page);
+    if model.tokens.is_empty() && !model.query.q.is_empty() {
+        return unmatched(viewer, &head, &model.query);
+    }
     if model.tokens.is_empty() {
         return flush_panel(
             &head,
@@ -270,6 +314,9 @@ fn tokens(viewer: &Viewer, model: &AccessPageModel) -> Markup {
 fn sessions(viewer: &Viewer, model: &AccessPageModel) -> Markup {
     let language = viewer.language;
     let head = list(viewer, "access-sessions", access::SESSIONS, &model.sessions_page);
+    if model.sessions.is_empty() && !model.query.q.is_empty() {
+        return unmatched(viewer, &head, &model.query);
+    }
     if model.sessions.is_empty() {
         return flush_panel(&head, empty(access::NO_SESSIONS.of(language), "", html! {}));
     }
@@ -308,6 +355,7 @@ mod tests {
     fn an_address_gives_back_its_state() {
         let query = AccessPageQuery {
             ask: "revoke".into(),
+            q: "back".into(),
             name: "worker/10.4.2.31:8888".into(),
             users: "a b".into(),
             tokens: "c".into(),

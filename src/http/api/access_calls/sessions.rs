@@ -17,7 +17,7 @@ use crate::http::access::{
     self, BegunSession, GivenProof, RequestCaller, RequestCredential, address_of,
 };
 use crate::http::api::call_parts::Body;
-use crate::http::api::call_parts::{NoQuery, PageQuery, page};
+use crate::http::api::call_parts::{NamedPageQuery, NoQuery, page};
 use crate::http::node_state::NodeHttpState;
 use crate::http::problem::{CommitProblems, ProblemResponse, Refusal};
 
@@ -85,17 +85,19 @@ pub async fn log_in(
     tag = "access",
     operation_id = "listSessions",
     summary = "Lists the sessions that are accepted now, the newest login first",
-    params(PageQuery),
+    params(NamedPageQuery),
     responses((status = 200, description = "A page of sessions", body = Page<SessionInfo>))
 )]
 pub async fn list(
     state: web::Data<NodeHttpState>,
-    query: web::Query<PageQuery>,
+    query: web::Query<NamedPageQuery>,
 ) -> Result<web::Json<Page<SessionInfo>>, Refusal<()>> {
-    let (limit, after) = (query.limit()?, query.position::<SessionPosition>()?);
+    let paging = query.paging();
+    let (limit, after) = (paging.limit()?, paging.position::<SessionPosition>()?);
     let sessions = state.actors.access_views.load().sessions(state.clock.now());
     let rest = sessions.iter().map(|session| SessionPosition::of(session)).zip(&sessions);
     let rest = rest.filter(|(position, _)| after.as_ref().is_none_or(|after| position > after));
+    let rest = rest.filter(|(_, session)| query.takes(&SessionInfo::from(&***session).subject));
     let listed = page(rest, limit, |(position, _)| position.clone());
     let items = listed.items.iter().map(|(_, session)| SessionInfo::from(&***session)).collect();
     Ok(web::Json(Page { items, next: listed.next }))

@@ -12,7 +12,7 @@ use reelyard_core::clock::Millis;
 
 use crate::http::access::{RequestCaller, request_id};
 use crate::http::api::call_parts::Body;
-use crate::http::api::call_parts::{NoQuery, PageQuery, page};
+use crate::http::api::call_parts::{NamedPageQuery, NoQuery, page};
 use crate::http::audit::AuditDetails;
 use crate::http::node_state::NodeHttpState;
 use crate::http::problem::{CommitProblems, ProblemResponse, Refusal};
@@ -31,14 +31,15 @@ type TokenRefusal = Refusal<(
     operation_id = "listTokens",
     summary = "Lists all tokens, without their secrets",
     description = "Expired tokens stay in the list for 30 days.",
-    params(PageQuery),
+    params(NamedPageQuery),
     responses((status = 200, description = "A page of tokens, by name", body = Page<TokenInfo>))
 )]
 pub async fn list(
     state: web::Data<NodeHttpState>,
-    query: web::Query<PageQuery>,
+    query: web::Query<NamedPageQuery>,
 ) -> Result<web::Json<Page<TokenInfo>>, Refusal<()>> {
-    let (limit, after) = (query.limit()?, query.position::<String>()?);
+    let paging = query.paging();
+    let (limit, after) = (paging.limit()?, paging.position::<String>()?);
     let now = state.clock.now();
     let tokens = state.actors.access_views.load().tokens();
     let mut items: Vec<TokenInfo> = tokens.iter().map(|token| TokenInfo::of(token, now)).collect();
@@ -47,6 +48,7 @@ pub async fn list(
         items.sort_by(|a, b| a.name.cmp(&b.name));
     }
     items.retain(|token| after.as_ref().is_none_or(|after| token.name > *after));
+    items.retain(|token| query.takes(&token.name));
     Ok(web::Json(page(items, limit, |token| token.name.clone())))
 }
 

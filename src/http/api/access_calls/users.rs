@@ -9,7 +9,7 @@ use reelyard_api::{Page, Password, UserInfo, WantedUser, WantedUserChange, refus
 
 use crate::http::access::{RequestCaller, request_id};
 use crate::http::api::call_parts::Body;
-use crate::http::api::call_parts::{NoQuery, PageQuery, page};
+use crate::http::api::call_parts::{NamedPageQuery, NoQuery, page};
 use crate::http::audit::AuditDetails;
 use crate::http::node_state::NodeHttpState;
 use crate::http::problem::{CommitProblems, ProblemResponse, Refusal};
@@ -27,18 +27,20 @@ type UserRefusal = Refusal<(
     tag = "access",
     operation_id = "listUsers",
     summary = "Lists the users",
-    params(PageQuery),
+    params(NamedPageQuery),
     responses((status = 200, description = "A page of users, by name", body = Page<UserInfo>))
 )]
 pub async fn list(
     state: web::Data<NodeHttpState>,
-    query: web::Query<PageQuery>,
+    query: web::Query<NamedPageQuery>,
 ) -> Result<web::Json<Page<UserInfo>>, Refusal<()>> {
-    let (limit, after) = (query.limit()?, query.position::<String>()?);
+    let paging = query.paging();
+    let (limit, after) = (paging.limit()?, paging.position::<String>()?);
     let now = state.clock.now();
     let users = state.actors.access_views.load().users();
     let rest = users.iter().map(|user| UserInfo::of(user, now));
     let items = rest.filter(|user| after.as_ref().is_none_or(|after| user.name > *after));
+    let items = items.filter(|user| query.takes(&user.name));
     Ok(web::Json(page(items, limit, |user| user.name.clone())))
 }
 

@@ -13,4 +13,4 @@ pub use leader_only::{LeaderProblems, require_leader};
 pub use limited_list::{LimitedList, MOST_LISTED};
 pub use no_query::NoQuery;
 pub use objects::{Body, Objects};
-pub use paging::{PageQuery, page, page_by_key};
+pub use paging::{NamedPageQuery, PageQuery, page, page_by_key};

@@ -56,6 +56,32 @@ impl PageQuery {
     }
 }
 
+/// The page parameters of a list of names, with a filter.
+#[derive(Clone, Debug, Default, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct NamedPageQuery {
+    /// Only those with this text in their name.
+    pub contains: Option<String>,
+    /// Largest number of items; above 1000 counts as 1000.
+    #[param(value_type = Option<u32>, minimum = 1, default = 100)]
+    pub limit: Option<String>,
+    /// Cursor to continue a list: `next` of the previous page.
+    pub cursor: Option<String>,
+}
+
+impl NamedPageQuery {
+    /// The page parameters alone.
+    pub fn paging(&self) -> PageQuery {
+        PageQuery { limit: self.limit.clone(), cursor: self.cursor.clone() }
+    }
+
+    /// Whether the filter lets this name through.
+    pub fn takes(&self, name: &str) -> bool {
+        self.contains.as_ref().is_none_or(|part| name.contains(part))
+    }
+}
+
 /// Returns a page of at most `limit` items. The items start at the requested position, and `key`
 /// gives the cursor after an item.
 pub fn page<T, K: fmt::Display>(

@@ -105,6 +105,8 @@ texts! {
     INPUT_BAD = "Unreadable lines", "읽을 수 없는 줄";
     INPUT_READ = "Read", "읽은 시각";
     ACCESS_SENTENCE = "Users, tokens and sessions. A secret is shown once, when it is made.", "사용자, 토큰, 세션. 비밀 값은 만들 때 한 번만 표시합니다.";
+    ACCESS_FIELD = "Part of a name", "이름의 일부";
+    ACCESS_NONE = "No name has “{text}” in it", "이름에 “{text}”가 들어간 것 없음";
     USERS = "Users", "사용자";
     TOKENS = "Tokens", "토큰";
     SESSIONS = "Sessions", "세션";

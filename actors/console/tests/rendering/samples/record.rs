@@ -1,7 +1,9 @@
 //! History, audit, settings, access and guide.
 
 use reelyard_console::frame::{NavPage, PageParts};
-use reelyard_console::pages::access::{self, AccessPageModel, SessionLine, TokenLine, UserLine};
+use reelyard_console::pages::access::{
+    self, AccessPageModel, AccessPageQuery, SessionLine, TokenLine, UserLine,
+};
 use reelyard_console::pages::audit::{self, AuditLineView, AuditPageModel, AuditPageQuery};
 use reelyard_console::pages::guide::{self, GuideChapter, GuidePageModel};
 use reelyard_console::pages::history::{self, HistoryPageModel, HistoryPageQuery, HistoryRow};
@@ -165,6 +167,7 @@ pub fn people(viewer: &Viewer) -> PageParts {
         is_own,
     };
     let model = AccessPageModel {
+        query: AccessPageQuery::default(),
         users: vec![
             user("ops-1", ViewerRole::Admin, false),
             user("ops-2", ViewerRole::Operator, true),

@@ -14,7 +14,7 @@ use reelyard_console::{Moment, Viewer, ViewerRole};
 use super::access_dialogs;
 use crate::http::access::session_cookie;
 use crate::http::api::access_calls::{sessions, tokens, users};
-use crate::http::api::call_parts::PageQuery;
+use crate::http::api::call_parts::NamedPageQuery;
 use crate::http::console::answer;
 use crate::http::console::posted_form::typed_in;
 use crate::http::console::refusal::ConsoleRefusal;
@@ -58,7 +58,8 @@ pub async fn model(
     let view = state.actors.access_views.load();
     let page = |cursor: &str| {
         let cursor = Some(cursor.to_owned()).filter(|cursor| !cursor.is_empty());
-        Query(PageQuery { limit: Some(ROWS.to_string()), cursor })
+        let contains = Some(query.q.trim().to_owned()).filter(|part| !part.is_empty());
+        Query(NamedPageQuery { contains, limit: Some(ROWS.to_string()), cursor })
     };
     let of_users = users::list(state.clone(), page(&query.users)).await;
     let of_users = of_users.map_err(Refusal::into_response)?.into_inner();
@@ -80,11 +81,16 @@ pub async fn model(
     let own = own.map(|session| SessionInfo::from(&**session));
     let users: Vec<UserLine> = of_users.items.into_iter().map(user_line).collect();
     let tokens: Vec<TokenLine> = of_tokens.items.into_iter().map(token_line).collect();
-    let sessions = session_lines(of_sessions.items, own, query.sessions.is_empty());
+    // The own session comes first in the list of all.
+    let is_whole = query.sessions.is_empty() && query.q.is_empty();
+    let sessions = session_lines(of_sessions.items, own, is_whole);
+    let whole = |all: usize| Some(all).filter(|_| query.q.is_empty());
+    let row_page = |cursor: &str, shown, all, next| row_page(cursor, shown, whole(all), next);
     Ok(AccessPageModel {
         users_page: row_page(&query.users, users.len(), view.users().len(), users_next),
         tokens_page: row_page(&query.tokens, tokens.len(), view.tokens().len(), tokens_next),
         sessions_page: row_page(&query.sessions, sessions.len(), all_sessions.len(), sessions_next),
+        query: base,
         users,
         tokens,
         sessions,
@@ -93,12 +99,15 @@ pub async fn model(
     })
 }
 
-fn row_page(cursor: &str, shown: usize, total: usize, next: Option<String>) -> RowPage {
+/// The position in a list. How many rows match a filter is only known if all of them are shown.
+fn row_page(cursor: &str, shown: usize, all: Option<usize>, next: Option<String>) -> RowPage {
+    let is_all = cursor.is_empty() && next.is_none();
+    let total = all.or(Some(shown).filter(|_| is_all));
     RowPage {
         first: u64::from(cursor.is_empty() && shown > 0),
         shown: shown as u64,
         // The configured token is listed, but it is not in the view.
-        total: Some(total.max(shown) as u64),
+        total: total.map(|total| total.max(shown) as u64),
         previous: None,
         next,
     }
