@@ -9,13 +9,14 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use clap::{Args, Subcommand, ValueEnum};
 use reelyard_api::ReloadView;
+use reelyard_console::pages::settings::SettingsPageQuery;
 use reelyard_core::bounded_read::{self, InputSource};
 use reelyard_core::settings::{Scope, TakesEffect};
 use serde::Serialize;
 
 use self::shown_change::changed;
 use super::client::{NodeArgs, NodeClient, PageArgs};
-use crate::cli::output::{OutputArgs, Printer, plain};
+use crate::cli::output::{OutputArgs, Printer, ViewArgs, plain};
 use crate::cli::support::failure::CommandFailure;
 use crate::cli::support::layers::LayerArgs;
 use crate::config::import::{LegacyProgram, import};
@@ -84,6 +85,8 @@ enum ConfigCommand {
         version: Option<u64>,
         #[command(flatten)]
         page: PageArgs,
+        #[command(flatten)]
+        view: ViewArgs,
     },
     /// Print a commented file with every setting at its default.
     Default {
@@ -135,9 +138,15 @@ pub fn run(args: ConfigArgs, out: &mut dyn Write) -> Result<(), CommandFailure> 
         ConfigCommand::Revert { node, version, dry_run } => {
             recorded::revert(&node, version, dry_run, out)
         }
-        ConfigCommand::Versions { node, version: None, page } => recorded::list(&node, &page, out),
-        ConfigCommand::Versions { node, version: Some(version), .. } => {
-            recorded::show(&node, version, out)
+        ConfigCommand::Versions { node, version, page, view } => {
+            let out = &mut node.output.printer(out);
+            let client = NodeClient::new(&node)?;
+            let shown = version.map(|version| version.to_string()).unwrap_or_default();
+            let query = SettingsPageQuery { version: shown, ..SettingsPageQuery::default() };
+            view.show(&node, &query.address(), out, |out| match version {
+                None => recorded::list(&client, &page, out),
+                Some(version) => recorded::show(&client, version, out),
+            })
         }
         ConfigCommand::Default { role } => {
             let text = match role {

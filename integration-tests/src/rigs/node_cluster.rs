@@ -164,6 +164,17 @@ impl NodeCluster {
         CurlAnswer::read(&String::from_utf8_lossy(&curl.arg(&url).output().ok()?.stdout))
     }
 
+    /// Posts a form of the console as the administrator. None while the node does not answer.
+    pub fn post_form(&self, index: usize, path: &str, fields: &[&str]) -> Option<CurlAnswer> {
+        let url = format!("http://{}{path}", self.nodes[index].api);
+        let mut curl = std::process::Command::new("curl");
+        curl.args(["-s", "-i", "-m", "20", "-H", &bearer_in(&self.nodes[0].data_dir)]);
+        for field in fields {
+            curl.args(["--data-urlencode", field]);
+        }
+        CurlAnswer::read(&String::from_utf8_lossy(&curl.arg(&url).output().ok()?.stdout))
+    }
+
     /// Whether bytes of a client wait at the API of a node that does not read them, because it is paused.
     pub fn has_waiting_request(&self, index: usize) -> bool {
         has_waiting_bytes(self.nodes[index].api)

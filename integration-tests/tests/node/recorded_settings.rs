@@ -29,6 +29,42 @@ fn succeeds(cluster: &NodeCluster, index: usize, arguments: &[&str]) -> Result<S
     Ok(ran.out)
 }
 
+/// The page Settings of a node that follows lists the versions and the changes of one. Its form brings one back for a
+/// reason, unless another version came on record meanwhile.
+fn versions_are_compared_and_reverted_on_a_page(cluster: &NodeCluster) -> Result<()> {
+    let page = |query: &str| {
+        let path = format!("/console/settings{query}");
+        cluster.request(1, "GET", &path, "").map(|answer| answer.body).context("a page")
+    };
+    let changes = page("?version=2")?;
+    for shown in
+        ["version 2 is in force", "one more host", "no effect", "<del>&quot;1h&quot;</del>"]
+    {
+        ensure!(changes.contains(shown), "{shown}: {changes}");
+    }
+    let asked = page("?version=1&ask=revert")?;
+    for shown in ["data-dialog", "&quot;41m&quot; → &quot;1h&quot;", "reelyard config revert 1"] {
+        ensure!(asked.contains(shown), "{shown}: {asked}");
+    }
+    ensure!(!page("?version=2&ask=revert")?.contains("data-dialog"));
+
+    let revert = |version: u64, follows: &str| -> Result<Option<Vec<u64>>> {
+        let path = format!("/console/settings/versions/{version}/revert");
+        let fields = [follows, "reason=too many hosts", "back=/console/settings"];
+        let answer = cluster.post_form(1, &path, &fields).context("an answer")?;
+        ensure!(answer.status == 303, "{answer:?}");
+        Ok(versions(cluster, 0))
+    };
+    ensure!(revert(1, "follows=1")? == Some(vec![2, 1]), "the form showed another version");
+    ensure!(revert(1, "follows=2")? == Some(vec![3, 2, 1]));
+    let listed = succeeds(cluster, 0, &["config", "versions"])?;
+    ensure!(listed.contains("too many hosts"), "{listed}");
+    // The rest of the test goes on with the settings of version 2.
+    ensure!(revert(2, "follows=3")? == Some(vec![4, 3, 2, 1]));
+    cluster.wait(1, "the hosts of version 2", |_| (hosts(cluster, 1)?.len() == 1).then_some(()))?;
+    Ok(())
+}
+
 #[test]
 fn settings_are_changed_for_all_nodes_and_outlive_the_leader() -> Result<()> {
     let mut cluster = NodeCluster::new()?;
@@ -97,6 +133,8 @@ fn settings_are_changed_for_all_nodes_and_outlive_the_leader() -> Result<()> {
         view["warnings"].to_string().contains("sets task.timeout to other values").then_some(())
     })?;
 
+    versions_are_compared_and_reverted_on_a_page(&cluster)?;
+
     // Another leader, whose own file has neither the host nor the time, keeps both.
     if let Some(leader) = &mut cluster.nodes[0].process {
         leader.kill();
@@ -144,7 +182,7 @@ fn settings_are_changed_for_all_nodes_and_outlive_the_leader() -> Result<()> {
     succeeds(&cluster, 2, &["config", "revert", "1"])?;
     cluster.start(0)?;
     cluster.wait(0, "the node that was away has the earlier settings", |_| {
-        let is_there = versions(&cluster, 0)? == [3, 2, 1] && hosts(&cluster, 0)?.is_empty();
+        let is_there = versions(&cluster, 0)? == [5, 4, 3, 2, 1] && hosts(&cluster, 0)?.is_empty();
         is_there.then_some(())
     })?;
     let shown = succeeds(&cluster, 0, &["config", "versions", "2"])?;
@@ -156,7 +194,7 @@ fn settings_are_changed_for_all_nodes_and_outlive_the_leader() -> Result<()> {
     let cached = std::fs::read_to_string(cluster.nodes[1].data_dir.join("settings-on-record"))?;
     ensure!(
         cached.starts_with("# reelyard settings on record 1, cluster ")
-            && cached.contains(", version 3\n"),
+            && cached.contains(", version 5\n"),
         "{cached}"
     );
     Ok(())

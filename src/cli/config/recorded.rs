@@ -84,10 +84,13 @@ fn print(answer: &SettingsRecorded, out: &mut Printer<'_>) -> Result<(), Command
 }
 
 /// Lists the versions.
-pub fn list(node: &NodeArgs, page: &PageArgs, out: &mut dyn Write) -> Result<(), CommandFailure> {
-    let client = NodeClient::new(node)?;
+pub fn list(
+    client: &NodeClient,
+    page: &PageArgs,
+    out: &mut Printer<'_>,
+) -> Result<(), CommandFailure> {
     let versions = client.list::<SettingsVersionInfo>(&["config", "versions"], &[], page)?;
-    node.output.printer(out).list(&versions, table)
+    out.list(&versions, table)
 }
 
 fn table(versions: &[SettingsVersionInfo], _: &PrintStyle) -> ListTable {
@@ -109,11 +112,13 @@ fn table(versions: &[SettingsVersionInfo], _: &PrintStyle) -> ListTable {
 }
 
 /// Prints a version as a configuration file.
-pub fn show(node: &NodeArgs, version: u64, out: &mut dyn Write) -> Result<(), CommandFailure> {
-    let client = NodeClient::new(node)?;
+pub fn show(
+    client: &NodeClient,
+    version: u64,
+    out: &mut Printer<'_>,
+) -> Result<(), CommandFailure> {
     let number = version.to_string();
     let view: SettingsVersionView = client.get(&["config", "versions", &number], &[])?;
-    let out = &mut node.output.printer(out);
     out.refuse_csv()?;
     if out.is_json() {
         return out.json(&view);

@@ -7,5 +7,5 @@ mod reason;
 mod recording;
 
 pub use details::AuditDetails;
-pub use reason::of_request as reason_of;
+pub use reason::{kept as kept_reason, of_request as reason_of};
 pub use recording::record;

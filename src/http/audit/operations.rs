@@ -12,7 +12,7 @@ const OF_PAGES: [(Method, &str, &str); 2] =
     [(Method::POST, "/login", "page.logIn"), (Method::POST, "/logout", "page.logOut")];
 
 /// The forms of the console.
-const OF_CONSOLE: [(Method, &str, &str); 22] = [
+const OF_CONSOLE: [(Method, &str, &str); 23] = [
     (Method::POST, "/console/files/{name}/{action}", "console.changeFile"),
     (Method::POST, "/console/file-actions/{action}", "console.changeFiles"),
     (Method::POST, "/console/hosts/{host}/{action}", "console.changeHost"),
@@ -35,6 +35,7 @@ const OF_CONSOLE: [(Method, &str, &str); 22] = [
     (Method::POST, "/console/cluster/invite", "console.inviteNode"),
     (Method::POST, "/console/cluster/members/{number}/{action}", "console.changeMember"),
     (Method::POST, "/console/settings/reload", "console.reloadConfiguration"),
+    (Method::POST, "/console/settings/versions/{number}/revert", "console.revertSettings"),
 ];
 
 /// The changing calls of cfm's interface.

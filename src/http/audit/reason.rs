@@ -16,7 +16,11 @@ pub fn of_request(request: &HttpRequest) -> Option<String> {
 /// The reason in these headers, at most [`LARGEST_REASON`] characters of it.
 pub(super) fn read(headers: &HeaderMap) -> Option<String> {
     let given = headers.get(HEADER)?.as_bytes();
-    let text = percent_decode(given).decode_utf8_lossy();
+    kept(&percent_decode(given).decode_utf8_lossy())
+}
+
+/// A reason as it is kept, at most [`LARGEST_REASON`] characters of it.
+pub fn kept(text: &str) -> Option<String> {
     let cut: String = text.trim().chars().take(LARGEST_REASON).collect();
     Some(display_text::escaped(&cut)).filter(|reason| !reason.is_empty())
 }

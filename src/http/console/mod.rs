@@ -191,6 +191,10 @@ fn of_node(config: &mut web::ServiceConfig) {
             web::resource("/console/settings/reload")
                 .route(web::post().to(actions::settings::reload)),
         )
+        .service(
+            web::resource("/console/settings/versions/{number}/revert")
+                .route(web::post().to(actions::settings::revert)),
+        )
         .service(web::resource("/console/guide").route(read().to(pages::of_node::guide::contents)))
         .service(
             web::resource("/console/guide/{topic}").route(read().to(pages::of_node::guide::show)),

@@ -13,6 +13,7 @@ texts! {
     ACTIONS = "Actions", "동작";
     CANCEL = "Cancel", "취소";
     BACK = "Back", "돌아가기";
+    NOTHING_DIFFERS = "Nothing differs on this node.", "이 노드에서는 차이가 없습니다.";
     NOTHING_TO_ACT_ON = "Nothing is left to act on", "실행할 대상이 없음";
     UNDO = "Undo", "되돌리기";
     DISMISS = "Dismiss", "닫기";

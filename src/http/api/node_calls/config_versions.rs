@@ -96,9 +96,24 @@ pub async fn record(
     _: web::Query<NoQuery>,
     wanted: Body<WantedSettings>,
 ) -> Result<web::Json<SettingsRecorded>, SettingsProblems> {
-    let WantedSettings { text, version, follows, dry_run } = wanted.into_inner().0;
+    let reason = reason_of(&request).unwrap_or_default();
+    put_on_record(&state, &caller, &audit, wanted.into_inner().0, reason).await
+}
+
+/// Puts these settings on record for this reason.
+///
+/// # Errors
+/// They have faults; this node runs alone; or another version came on record meanwhile.
+pub async fn put_on_record(
+    state: &web::Data<NodeHttpState>,
+    caller: &RequestCaller,
+    audit: &AuditDetails,
+    wanted: WantedSettings,
+    reason: String,
+) -> Result<web::Json<SettingsRecorded>, SettingsProblems> {
+    let WantedSettings { text, version, follows, dry_run } = wanted;
     let view = state.actors.settings_views.load();
-    require_record(&state, &view)?;
+    require_record(state, &view)?;
     let follows = match follows {
         Some(follows) => follows,
         None if dry_run => view.book.newest_number(),
@@ -127,7 +142,7 @@ pub async fn record(
         text,
         follows,
         by: caller.name(),
-        why: reason_of(&request).unwrap_or_default(),
+        why: reason,
         request: RequestId::random(),
     };
     let recorded = state.actors.settings.ask(asked).await??;

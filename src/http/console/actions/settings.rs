@@ -1,14 +1,16 @@
-//! The reload of the configuration.
+//! The reload of the configuration, and the way back to earlier settings on record.
 
-use actix_web::web::{Data, Query};
+use actix_web::web::{Data, Path, Query};
 use actix_web::{HttpRequest, HttpResponse};
 use reelyard_access::rights::AccessScope;
+use reelyard_api::WantedSettings;
 use reelyard_console::format::count;
-use reelyard_console::text::outcomes;
+use reelyard_console::text::{access, outcomes};
 
 use super::{done, refused};
 use crate::http::api::node_calls::config::{ReloadQuery, reload as reload_now};
-use crate::http::audit::AuditDetails;
+use crate::http::api::node_calls::config_versions::put_on_record;
+use crate::http::audit::{AuditDetails, kept_reason};
 use crate::http::console::posted_form::PostedForm;
 use crate::http::console::refusal::ConsoleRefusal;
 use crate::http::console::visitor::Visitor;
@@ -35,4 +37,31 @@ pub async fn reload(
         }
         Err(why) => refused(&form, &visitor.viewer, 0, &why),
     })
+}
+
+/// `POST /console/settings/versions/{number}/revert`.
+pub async fn revert(
+    request: HttpRequest,
+    state: Data<NodeHttpState>,
+    audit: AuditDetails,
+    number: Path<u64>,
+    form: PostedForm,
+) -> Result<HttpResponse, ConsoleRefusal> {
+    let visitor = Visitor::posting(&request, &state, &form, &AccessScope::ConfigWrite)?;
+    let (old, language) = (number.into_inner(), visitor.viewer.language);
+    audit.of_form(&visitor.caller.0.subject, form.first("reason"));
+    let follows = form.first("follows").and_then(|follows| follows.parse().ok());
+    let wanted = WantedSettings { version: Some(old), follows, ..WantedSettings::default() };
+    let reason = form.first("reason").and_then(kept_reason).unwrap_or_default();
+    let recorded = put_on_record(&state, &visitor.caller, &audit, wanted, reason).await;
+    let recorded = match recorded.map_err(Refusal::into_response) {
+        Ok(recorded) => recorded,
+        Err(why) => return Ok(refused(&form, &visitor.viewer, 0, &why)),
+    };
+    let (version, old) = (recorded.version.to_string(), old.to_string());
+    let outcome = match recorded.is_recorded {
+        true => access::REVERTED.fill(language, &[("version", &version), ("old", &old)]),
+        false => access::SAME_AS_IN_FORCE.fill(language, &[("newest", &version)]),
+    };
+    Ok(done(&form, outcome))
 }

@@ -1,8 +1,10 @@
 //! The state of the page Settings, and everything that it shows.
 
 use crate::address::page_query;
+use crate::parts::dialog::AskDialog;
 use crate::parts::icon::Glyph;
 use crate::parts::mark::{StateMark, Tone};
+use crate::parts::table::RowPage;
 use crate::text::{Text, access};
 use crate::viewer::Moment;
 
@@ -13,6 +15,12 @@ page_query! {
         q: String,
         /// Only settings that differ from their default.
         changed: bool,
+        /// Number of the version on record whose changes are shown.
+        version: String,
+        /// Only versions before this one.
+        older: String,
+        /// Action whose dialog is open: `revert`.
+        ask: String,
     }
 }
 
@@ -65,23 +73,39 @@ pub struct SettingLine {
     pub needs_restart: bool,
     /// All nodes of the cluster need the same value.
     pub is_for_all_nodes: bool,
+    /// The settings on record decide about it.
+    pub is_on_record: bool,
 }
 
-/// A difference between the file and the values in force.
+/// When a change takes effect.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SettingEffect {
+    /// When the node reads its file again.
+    #[default]
+    AtReload,
+    /// When it comes on record.
+    OnRecord,
+    /// At the next start of the process.
+    AfterRestart,
+    /// Never: the settings on record decide.
+    Never,
+}
+
+/// A difference between two values of a setting.
 #[derive(Clone, Debug, Default)]
 pub struct SettingDifference {
     /// Section and name.
     pub setting: String,
-    /// Value in force.
+    /// Value before: the one in force, or that of the version before.
     pub before: String,
-    /// Value in the file.
+    /// Value after: the one in the file, or that of the version.
     pub after: String,
     /// The purpose of the setting.
     pub meaning: String,
     /// Effect of the change, with figures of this moment; empty where none are known.
     pub consequence: String,
-    /// A reload does not put it into force.
-    pub needs_restart: bool,
+    /// When it takes effect.
+    pub effect: SettingEffect,
     /// All nodes of the cluster need the same value.
     pub is_for_all_nodes: bool,
 }
@@ -145,6 +169,47 @@ pub struct InputFileLine {
     pub bad_rows: u64,
 }
 
+/// The versions on record.
+#[derive(Clone, Debug, Default)]
+pub struct SettingsRecord {
+    /// The version in force.
+    pub newest: u64,
+    /// Versions of this part of the list, newest first.
+    pub versions: Vec<RecordedVersion>,
+    /// Position in the list.
+    pub page: RowPage,
+    /// The changes of the version that the address names.
+    pub shown: Option<VersionChanges>,
+    /// Path of the configuration file of this node, or an example.
+    pub file: String,
+}
+
+/// A row of the list.
+#[derive(Clone, Debug, Default)]
+pub struct RecordedVersion {
+    /// Its number, from 1.
+    pub number: u64,
+    /// When it was recorded.
+    pub at: Moment,
+    /// The person or program that recorded it.
+    pub by: String,
+    /// The reason; empty if none was given.
+    pub reason: String,
+}
+
+/// The changes that a version made on the one before.
+#[derive(Clone, Debug, Default)]
+pub struct VersionChanges {
+    /// The version that made them.
+    pub number: u64,
+    /// The version before. None if it is not kept any more.
+    pub before: Option<u64>,
+    /// The changes on this node.
+    pub changes: Vec<SettingDifference>,
+    /// Why they cannot be found: the version does not go with this program or this node.
+    pub unusable: Option<String>,
+}
+
 /// Everything that the page shows.
 #[derive(Clone, Debug, Default)]
 pub struct SettingsPageModel {
@@ -156,6 +221,10 @@ pub struct SettingsPageModel {
     pub changed: u64,
     /// Differences of the file.
     pub differences: Vec<SettingDifference>,
+    /// The settings on record, if this node follows a record.
+    pub record: Option<SettingsRecord>,
+    /// Dialog of an action.
+    pub ask: Option<AskDialog>,
     /// Path of the configuration file on the node, if there is one.
     pub file: Option<String>,
     /// Why the file cannot be used, if it cannot.
@@ -170,7 +239,13 @@ mod tests {
 
     #[test]
     fn an_address_gives_back_its_state() {
-        let query = SettingsPageQuery { q: "limit = 90".into(), changed: true };
+        let query = SettingsPageQuery {
+            q: "limit = 90".into(),
+            changed: true,
+            version: "7".into(),
+            older: "9".into(),
+            ask: "revert".into(),
+        };
         assert_eq!(SettingsPageQuery::parse(query.address().split_once('?').unwrap().1), query);
     }
 }

@@ -2,12 +2,13 @@
 
 use maud::{Markup, html};
 
-use super::model::{
-    SettingDifference, SettingLine, SettingsPageModel, SettingsPageQuery, ValueOrigin,
-};
+use super::differences::{difference_table, nodes};
+use super::model::{SettingEffect, SettingLine, SettingsPageModel, SettingsPageQuery, ValueOrigin};
+use super::record::record_panel;
 use crate::address::ROOT;
 use crate::format::{count, counted, node_text, time_tag, visible_text, with_code};
 use crate::parts::act::{ACT_FORM, CommandLines, command_lines, command_menu};
+use crate::parts::dialog::ask_dialog;
 use crate::parts::filter::{FilterBar, FilterChoice, ROWS, filter_bar};
 use crate::parts::icon::Glyph;
 use crate::parts::mark::{Tone, state, tag};
@@ -24,6 +25,7 @@ pub fn render(query: &SettingsPageQuery, model: &SettingsPageModel, viewer: &Vie
         @if let Some(reason) = &model.unusable {
             div.mb { (notice(Tone::Bad, access::FILE_UNUSABLE.of(language), html! { @for line in node_words(language, reason).lines() { p { (visible_text(line)) } } }, html! {})) }
         } @else { (differences(viewer, model)) }
+        @if let Some(record) = &model.record { (record_panel(viewer, query, record)) }
         @if !model.inputs.is_empty() { (inputs(viewer, model)) }
         (filter_bar(viewer, &filters(viewer, query, model)))
         div #(ROWS) .tablebox.sticky data-rows {
@@ -32,14 +34,18 @@ pub fn render(query: &SettingsPageQuery, model: &SettingsPageModel, viewer: &Vie
                 (empty_by_filter(language, &title, &counted(language, common::SETTINGS, model.total), SettingsPageQuery::path()))
             } @else { (settings_table(viewer, model)) }
         }
+        @if let Some(ask) = &model.ask { (ask_dialog(viewer, ask)) }
     }
 }
 
 /// The sentence at the top: where a setting is changed.
 fn sentence(viewer: &Viewer, model: &SettingsPageModel) -> String {
-    let place = match &model.file {
-        Some(file) => access::SETTINGS_FILE.fill(viewer.language, &[("file", &visible_text(file))]),
-        None => access::SETTINGS_NO_FILE.of(viewer.language).to_owned(),
+    let own =
+        |words: Text, file: &str| words.fill(viewer.language, &[("file", &visible_text(file))]);
+    let place = match (&model.file, &model.record) {
+        (Some(file), Some(_)) => own(access::SETTINGS_BESIDE_RECORD, file),
+        (Some(file), None) => own(access::SETTINGS_FILE, file),
+        (None, _) => access::SETTINGS_NO_FILE.of(viewer.language).to_owned(),
     };
     format!("{} {place}", access::SETTINGS_SENTENCE.of(viewer.language))
 }
@@ -67,40 +73,9 @@ pub fn differences(viewer: &Viewer, model: &SettingsPageModel) -> Markup {
         section #settings-differences .panel.mb {
             header { h2 { (title.of(language)) } @if !model.differences.is_empty() { span.sub { (all) } } }
             @if !model.differences.is_empty() {
-                div.body.flush {
-                    table.cards {
-                        thead { tr {
-                            th scope="col" { (access::SETTING.of(language)) }
-                            th scope="col" { (access::CHANGE.of(language)) }
-                            th scope="col" { (access::IT_DOES.of(language)) }
-                            th scope="col" { (access::TAKES_EFFECT.of(language)) }
-                        } }
-                        tbody { @for change in &model.differences { (difference_row(viewer, change)) } }
-                    }
-                }
+                div.body.flush { (difference_table(viewer, access::CHANGE, &model.differences)) }
                 div.body.mt { (command_lines(viewer, &reload_lines())) }
                 (reload_foot(viewer, model))
-            }
-        }
-    }
-}
-
-fn difference_row(viewer: &Viewer, change: &SettingDifference) -> Markup {
-    let language = viewer.language;
-    html! {
-        tr {
-            td.mono.wide data-l=(access::SETTING.of(language)) { (change.setting) }
-            td.diff.wide data-l=(access::CHANGE.of(language)) { del { (visible_text(&change.before)) } " " ins { (visible_text(&change.after)) } }
-            td.two.wide data-l=(access::IT_DOES.of(language)) {
-                @if !change.consequence.is_empty() { span.b { (visible_text(&change.consequence)) } }
-                small { (with_code(&change.meaning)) }
-            }
-            td.two data-l=(access::TAKES_EFFECT.of(language)) {
-                @if change.needs_restart {
-                    (tag(Some(Glyph::Retry), Tone::Warn, access::AFTER_RESTART.of(language)))
-                    small { (access::STAYS_UNTIL_RESTART.of(language)) }
-                } @else { (access::AT_RELOAD.of(language)) }
-                (nodes(viewer, change.is_for_all_nodes))
             }
         }
     }
@@ -109,12 +84,17 @@ fn difference_row(viewer: &Viewer, change: &SettingDifference) -> Markup {
 /// The reload with its number of changes. A reload that would change nothing has no button.
 fn reload_foot(viewer: &Viewer, model: &SettingsPageModel) -> Markup {
     let language = viewer.language;
-    let at_reload = model.differences.iter().filter(|change| !change.needs_restart).count() as u64;
+    let of = |effect| model.differences.iter().filter(|change| change.effect == effect).count();
+    let at_reload = of(SettingEffect::AtReload) as u64;
     let changes = counted(language, common::SETTINGS, at_reload);
     html! {
         footer {
             @if at_reload == 0 {
-                span { (access::ONLY_RESTART.of(language)) }
+                @let words = match of(SettingEffect::AfterRestart) {
+                    0 => access::ONLY_RECORD,
+                    _ => access::ONLY_RESTART,
+                };
+                span { (words.of(language)) }
             } @else if viewer.rights.config {
                 button.btn.sm.go type="submit" form=(ACT_FORM) formaction={ (ROOT) "/settings/reload" } {
                     (access::RELOAD_CONFIRM.fill(language, &[("n", &changes)]))
@@ -142,15 +122,11 @@ fn effect(viewer: &Viewer, line: &SettingLine) -> Markup {
                 }
             }
             _ if line.needs_restart => (tag(Some(Glyph::Retry), Tone::Warn, access::AFTER_RESTART.of(language))),
+            _ if line.is_on_record => span.soft { (access::AT_RECORD.of(language)) },
             _ => span.soft { (access::AT_RELOAD.of(language)) },
         }
         (nodes(viewer, line.is_for_all_nodes))
     }
-}
-
-fn nodes(viewer: &Viewer, is_for_all: bool) -> Markup {
-    let words = if is_for_all { access::OF_ALL_NODES } else { access::OF_THIS_NODE };
-    html! { small { (words.of(viewer.language)) } }
 }
 
 fn inputs(viewer: &Viewer, model: &SettingsPageModel) -> Markup {

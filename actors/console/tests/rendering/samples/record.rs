@@ -8,8 +8,8 @@ use reelyard_console::pages::audit::{self, AuditLineView, AuditPageModel, AuditP
 use reelyard_console::pages::guide::{self, GuideChapter, GuidePageModel};
 use reelyard_console::pages::history::{self, HistoryPageModel, HistoryPageQuery, HistoryRow};
 use reelyard_console::pages::settings::{
-    self, InputCondition, InputFileLine, SettingDifference, SettingLine, SettingsPageModel,
-    SettingsPageQuery, ValueOrigin,
+    self, InputCondition, InputFileLine, RecordedVersion, SettingDifference, SettingEffect,
+    SettingLine, SettingsPageModel, SettingsPageQuery, SettingsRecord, ValueOrigin, VersionChanges,
 };
 use reelyard_console::pages::yard::{RecentLine, RecentStep};
 use reelyard_console::parts::act::list_lines_at;
@@ -107,18 +107,29 @@ pub fn values(viewer: &Viewer) -> PageParts {
                 after: "88".into(),
                 meaning: "How full a destination may become.".into(),
                 consequence: "Destinations above 88%: 1. Their worst copies are removed.".into(),
-                needs_restart: false,
+                effect: SettingEffect::AtReload,
                 is_for_all_nodes: true,
+            },
+            SettingDifference {
+                setting: "task.timeout".into(),
+                before: "\"41m\"".into(),
+                after: "\"7m\"".into(),
+                meaning: "Longest time of a copy.".into(),
+                effect: SettingEffect::Never,
+                is_for_all_nodes: true,
+                ..SettingDifference::default()
             },
             SettingDifference {
                 setting: "api.listen".into(),
                 before: "0.0.0.0:8080".into(),
                 after: "0.0.0.0:8090".into(),
                 meaning: "Address of the API.".into(),
-                needs_restart: true,
+                effect: SettingEffect::AfterRestart,
                 ..SettingDifference::default()
             },
         ],
+        record: Some(on_record()),
+        ask: None,
         inputs: vec![
             InputFileLine {
                 setting: "catalog.grade_info_file".into(),
@@ -147,6 +158,46 @@ pub fn values(viewer: &Viewer) -> PageParts {
         title,
         settings::render(&SettingsPageQuery::default(), &model, viewer),
     )
+}
+
+fn on_record() -> SettingsRecord {
+    let version = |number: u64, by: &str, reason: &str| RecordedVersion {
+        number,
+        at: ago(90_000 * (8 - number as i64)),
+        by: by.into(),
+        reason: reason.into(),
+    };
+    let changed = SettingDifference {
+        setting: "hosts.destinations".into(),
+        before: "[\"10.4.2.30:8888\"]".into(),
+        after: "[\"10.4.2.30:8888\", \"10.4.2.31:8888\"]".into(),
+        meaning: "Addresses of the destinations.".into(),
+        effect: SettingEffect::OnRecord,
+        is_for_all_nodes: true,
+        ..SettingDifference::default()
+    };
+    SettingsRecord {
+        newest: 7,
+        versions: vec![
+            version(7, "token deploy", "one more host"),
+            version(6, "ops-1", "the link of the new rack is not ready: <b>wait</b>"),
+            version(5, "ops-2", ""),
+        ],
+        page: RowPage {
+            first: 1,
+            shown: 3,
+            total: Some(7),
+            previous: None,
+            next: Some("/console/settings?older=5".into()),
+        },
+        shown: Some(VersionChanges {
+            number: 7,
+            before: Some(6),
+            changes: vec![changed],
+            unusable: None,
+        }),
+        file: "/etc/reelyard/node.toml".into(),
+    }
 }
 
 pub fn people(viewer: &Viewer) -> PageParts {

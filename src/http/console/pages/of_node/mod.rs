@@ -5,4 +5,6 @@ pub mod access_dialogs;
 mod change_effects;
 pub mod cluster;
 pub mod guide;
+mod setting_texts;
 pub mod settings;
+mod settings_record;

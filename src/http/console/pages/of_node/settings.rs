@@ -1,36 +1,27 @@
 //! `/console/settings`: values in force, what the file would change, and the inputs.
 
-use std::collections::HashMap;
-use std::sync::LazyLock;
-
 use actix_web::{HttpRequest, HttpResponse, web};
 use reelyard_access::rights::AccessScope;
 use reelyard_api::{InputState, InputView};
-use reelyard_console::Moment;
 use reelyard_console::frame::{NavPage, PageParts};
 use reelyard_console::pages::settings::{
-    self, InputCondition, InputFileLine, SettingDifference, SettingLine, SettingsPageModel,
-    SettingsPageQuery, ValueOrigin,
+    self, InputCondition, InputFileLine, SettingDifference, SettingEffect, SettingLine,
+    SettingsPageModel, SettingsPageQuery, ValueOrigin,
 };
-use reelyard_console::text::{Language, setting_meaning};
-use reelyard_core::settings::{DescribedSetting, Presence, Scope, TakesEffect, sections};
+use reelyard_console::text::Language;
+use reelyard_console::{Moment, Viewer};
+use reelyard_core::settings::{Presence, Scope, TakesEffect};
 
 use super::change_effects::ChangeFacts;
-use crate::config::{Difference, EffectiveSetting, NodeConfig, SettingOrigin, Values};
+use super::setting_texts::{DESCRIBED, HIDDEN, difference, meaning};
+use super::settings_record;
+use crate::config::{Difference, EffectiveSetting, SettingOrigin};
 use crate::http::api::node_calls::status::inputs;
 use crate::http::console::answer;
 use crate::http::console::refusal::ConsoleRefusal;
 use crate::http::console::visitor::Visitor;
 use crate::http::node_state::NodeHttpState;
-
-/// The declared settings by their keys.
-static DESCRIBED: LazyLock<HashMap<String, DescribedSetting>> = LazyLock::new(|| {
-    let settings = sections::<NodeConfig>().into_iter().flat_map(|section| section.settings);
-    settings.map(|setting| (setting.key.clone(), setting)).collect()
-});
-
-/// Instead of a value that is a secret.
-const HIDDEN: &str = "***";
+use crate::reloading::Reloaded;
 
 /// `GET /console/settings`.
 pub async fn show(
@@ -39,7 +30,7 @@ pub async fn show(
 ) -> Result<HttpResponse, ConsoleRefusal> {
     let visitor = Visitor::of(&request, &state, &AccessScope::ConfigRead)?;
     let query = SettingsPageQuery::parse(request.query_string());
-    let model = model(&state, &query, visitor.viewer.language).await;
+    let model = model(&state, &query, &visitor.viewer).await;
     let content = settings::render(&query, &model, &visitor.viewer);
     let title = NavPage::Settings.title().of(visitor.viewer.language);
     let parts = PageParts::new(NavPage::Settings, title, content);
@@ -49,18 +40,15 @@ pub async fn show(
 async fn model(
     state: &web::Data<NodeHttpState>,
     query: &SettingsPageQuery,
-    language: Language,
+    viewer: &Viewer,
 ) -> SettingsPageModel {
+    let language = viewer.language;
     let running = state.reloader.running().await;
-    let all: Vec<SettingLine> = running.iter().map(|setting| line(setting, language)).collect();
+    let record = settings_record::record(state, query, language).await;
+    let line = |setting| line(setting, record.is_some(), language);
+    let all: Vec<SettingLine> = running.iter().map(line).collect();
     let (differences, unusable) = match state.reloader.reload(true).await {
-        Ok(found) => {
-            let facts = ChangeFacts::load(state);
-            let at_reload = found.applied.into_iter().map(|one| (one, false));
-            let later = found.needs_restart.into_iter().map(|one| (one, true));
-            let all = at_reload.chain(later);
-            (all.map(|(one, later)| difference(one, later, &facts, language)).collect(), None)
-        }
+        Ok(found) => (file_differences(found, &ChangeFacts::load(state), language), None),
         Err(refused) => (Vec::new(), Some(format!("{refused:#}"))),
     };
     let catalog = state.actors.catalog_view.load();
@@ -69,13 +57,34 @@ async fn model(
         changed: all.iter().filter(|line| is_changed(line)).count() as u64,
         settings: all.into_iter().filter(|line| is_wanted(line, query)).collect(),
         differences,
+        record,
+        ask: settings_record::revert_dialog(state, query, viewer).await,
         file: state.reloader.file().await.map(|file| file.display().to_string()),
         unusable,
         inputs: inputs(&catalog).into_iter().map(input_line).collect(),
     }
 }
 
-fn line(setting: &EffectiveSetting, language: Language) -> SettingLine {
+/// The differences of the file, in the order in which they take effect.
+fn file_differences(
+    found: Reloaded,
+    facts: &ChangeFacts,
+    language: Language,
+) -> Vec<SettingDifference> {
+    let parts = [
+        (found.applied, SettingEffect::AtReload),
+        (found.needs_restart, SettingEffect::AfterRestart),
+        (found.not_as_recorded, SettingEffect::Never),
+    ];
+    let of_part = |(changes, effect): (Vec<Difference>, SettingEffect)| {
+        // A change without an effect has no consequence.
+        let facts = Some(facts).filter(|_| effect != SettingEffect::Never);
+        changes.into_iter().map(move |one| difference(one, effect, facts, language))
+    };
+    parts.into_iter().flat_map(of_part).collect()
+}
+
+fn line(setting: &EffectiveSetting, is_recorded: bool, language: Language) -> SettingLine {
     let (section, name) = setting.key.rsplit_once('.').unwrap_or(("", &setting.key));
     let described = DESCRIBED.get(&setting.key);
     let default = described.filter(|described| described.presence == Presence::Default);
@@ -98,13 +107,8 @@ fn line(setting: &EffectiveSetting, language: Language) -> SettingLine {
         default: default.map(|described| described.value.clone()),
         needs_restart: setting.applies.effect == TakesEffect::Restart,
         is_for_all_nodes: setting.applies.scope == Scope::Cluster,
+        is_on_record: is_recorded && setting.applies.scope == Scope::Cluster,
     }
-}
-
-/// The purpose of a setting in this language.
-fn meaning(key: &str, language: Language) -> String {
-    let english = DESCRIBED.get(key).map(|described| described.doc.join(" ")).unwrap_or_default();
-    setting_meaning(language, key, english.trim()).to_owned()
 }
 
 fn is_changed(line: &SettingLine) -> bool {
@@ -117,36 +121,6 @@ fn is_wanted(line: &SettingLine, query: &SettingsPageQuery) -> bool {
         || format!("{}.{}", line.section, line.name).contains(text)
         || (!line.is_secret && line.value.as_ref().is_some_and(|value| value.contains(text)));
     has_text && (!query.changed || is_changed(line))
-}
-
-fn difference(
-    Difference { key, values }: Difference,
-    needs_restart: bool,
-    facts: &ChangeFacts,
-    language: Language,
-) -> SettingDifference {
-    let shown = |value: Option<String>| value.unwrap_or_else(|| "–".to_owned());
-    let (consequence, before, after) = match values {
-        Values::Plain { from, to } => {
-            let consequence = facts.consequence(&key, (from.as_deref(), to.as_deref()), language);
-            (consequence, shown(from), shown(to))
-        }
-        Values::Secret => {
-            let consequence = facts.consequence(&key, (None, None), language);
-            (consequence, HIDDEN.to_owned(), HIDDEN.to_owned())
-        }
-    };
-    SettingDifference {
-        meaning: meaning(&key, language),
-        consequence,
-        before,
-        after,
-        needs_restart,
-        is_for_all_nodes: DESCRIBED
-            .get(&key)
-            .is_some_and(|described| described.applies.scope == Scope::Cluster),
-        setting: key,
-    }
 }
 
 fn input_line(input: InputView) -> InputFileLine {
