@@ -2,11 +2,12 @@
 
 use maud::{Markup, html};
 
-use super::model::PlanPageModel;
+use super::model::{PlanPageModel, RemoverMode};
 use super::panels::{back_offs, copies, exchanges, passed, removals, spared};
 use super::query::PlanPageQuery;
 use crate::address::ROOT;
 use crate::format::{age, bytes, count, counted, node_text};
+use crate::pages::settings::SettingsPageQuery;
 use crate::pages::why::PassedReason;
 use crate::parts::act::{command_menu, list_lines};
 use crate::parts::mark::Tone;
@@ -19,14 +20,24 @@ use crate::viewer::Viewer;
 pub fn render(query: &PlanPageQuery, model: &PlanPageModel, viewer: &Viewer) -> Markup {
     let language = viewer.language;
     html! {
-        (page_head(frame::PLAN.of(language), &plan_sentence(viewer, model), as_commands(viewer)))
+        (page_head(frame::PLAN.of(language), &plan_sentence(viewer, model), acts(viewer, model)))
         (round_in_full(viewer, query, model))
     }
 }
 
-/// The same lists as commands.
-fn as_commands(viewer: &Viewer) -> Markup {
-    command_menu(viewer, &[list_lines("plan", &[]), list_lines("removals", &[])])
+/// The same lists as commands, and the way to the setting that holds removals. As a setting, it outlives a start of the
+/// node and a change of the leader.
+fn acts(viewer: &Viewer, model: &PlanPageModel) -> Markup {
+    let words = match model.remover_mode {
+        RemoverMode::On => plan::HOLD_REMOVALS,
+        RemoverMode::DryRun | RemoverMode::Off => plan::START_REMOVALS,
+    };
+    let setting =
+        SettingsPageQuery { q: "remover.mode".to_owned(), ..SettingsPageQuery::default() };
+    html! {
+        (command_menu(viewer, &[list_lines("plan", &[]), list_lines("removals", &[])]))
+        @if viewer.rights.config { a.btn href=(setting.address()) { (words.of(viewer.language)) } }
+    }
 }
 
 /// The round with all its lists. The id is `plan-content`, for live updates.
@@ -110,4 +121,28 @@ fn figures(viewer: &Viewer, model: &PlanPageModel) -> Vec<Figure> {
             plan::PASSED_HELD.fill(language, &[("n", &count(held))]),
         ),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::tz::TimeZone;
+
+    use super::*;
+    use crate::text::Language;
+    use crate::viewer::Moment;
+
+    #[test]
+    fn the_way_to_hold_removals_needs_the_right_to_settings() {
+        let mut viewer =
+            Viewer::without_session(Language::English, TimeZone::UTC, Moment::default());
+        let page = |viewer: &Viewer, remover_mode| {
+            let model = PlanPageModel { remover_mode, ..PlanPageModel::default() };
+            render(&PlanPageQuery::default(), &model, viewer).into_string()
+        };
+        assert!(!page(&viewer, RemoverMode::On).contains("remover.mode\""));
+        viewer.rights.config = true;
+        let link = "href=\"/console/settings?q=remover.mode\">";
+        assert!(page(&viewer, RemoverMode::On).contains(&format!("{link}Hold removals…")));
+        assert!(page(&viewer, RemoverMode::Off).contains(&format!("{link}Start removals…")));
+    }
 }

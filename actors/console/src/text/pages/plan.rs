@@ -31,6 +31,8 @@ texts! {
     MODE = "mode {mode}", "방식 {mode}";
     DRY_RUN = "Dry run: the node decides removals, shows them here, and carries out none. Set remover.mode = \"on\" to carry them out.", "모의 실행: 노드가 삭제를 결정해 여기에 표시하고 실행하지 않습니다. 실행하려면 remover.mode = \"on\"으로 설정하십시오.";
     REMOVALS_OFF = "Removals are off: the node decides none. Set remover.mode = \"dry-run\" to see what it would remove.", "삭제 꺼짐: 노드가 삭제를 결정하지 않습니다. 무엇을 삭제할지 보려면 remover.mode = \"dry-run\"으로 설정하십시오.";
+    HOLD_REMOVALS = "Hold removals…", "삭제 보류…";
+    START_REMOVALS = "Start removals…", "삭제 시작…";
     COMES = "comes", "추가";
     GOES = "goes", "삭제";
     KEEPER = "stays on {host}", "{host}에 유지";
