@@ -42,11 +42,21 @@
     for (const element of all('time[data-until]')) {
       setText(element, age(Math.max(0, Math.floor((element.dataset.until - at) / 1000))));
     }
+    noticeSilence(at);
     markStale(at);
   }
 
   // A page whose stream is cut says so, with the age of what it shows.
   let cut = null;
+  // A node that is paused, or a network that drops packets, ends no connection. The node says something every 5 seconds.
+  const longestSilence = 12000;
+  let heard = now();
+  let connection = null;
+  function noticeSilence(at) {
+    if (!connection || cut !== null || at - heard < longestSilence) return;
+    cut = heard;
+    connection.reader?.cancel();
+  }
   function markStale(at) {
     const live = one('#live');
     const bar = one('#stale-bar');
@@ -71,14 +81,15 @@
     if ((await session())?.status === 401) showUnsent('session-over');
   }
   const cutNow = () => { if (cut === null && !document.hidden) cut = now(); };
-  const alive = () => { cut = null; asked = false; };
+  const alive = () => { cut = null; asked = false; heard = now(); };
   document.addEventListener('htmx:sse:error', cutNow);
   // A filter replaces the stream: its end is no cut.
   document.addEventListener('htmx:sse:close', (event) => { if (event.detail.reason === 'ended') cutNow(); });
   document.addEventListener('htmx:sse:before:connection', (event) => {
     if (event.detail.connection.attempt > 0) cutNow();
   });
-  document.addEventListener('htmx:sse:after:connection', alive);
+  document.addEventListener('htmx:sse:after:connection', (event) => { connection = event.detail.connection; alive(); });
+  document.addEventListener('visibilitychange', () => { heard = now(); });
   document.addEventListener('htmx:sse:after:message', alive);
   // A tab that was opened in the background is hidden without a change: its stream pauses after the first message.
   document.addEventListener('htmx:sse:after:message', () => {

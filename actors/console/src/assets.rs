@@ -58,7 +58,7 @@ assets! {
     /// Keys, ages, selection, copying and dialogs.
     SCRIPT = "console.js", "console.js", "text/javascript; charset=utf-8",
         "reelyard", "MIT OR Apache-2.0",
-        "d7ed376857f54b3176d5bc0f975ea38be8cfc4998659f09f1c0b73f261f16f2c";
+        "59b3b8bc2667678818651943abe1b5e3f95cde01c8650df2da0b2e3a308ec40e";
     /// Shapes of states, and icons.
     SPRITE = "sprite.svg", "sprite.svg", "image/svg+xml",
         "reelyard", "MIT OR Apache-2.0",

@@ -22,7 +22,7 @@ use super::pages;
 use super::refusal::ConsoleRefusal;
 use super::visitor::Visitor;
 use crate::http::access::{self, CallerRightsWatch};
-use crate::http::api::call_parts::event_stream::{EventSource, KEEP_ALIVE, streamed};
+use crate::http::api::call_parts::event_stream::{EventSource, streamed};
 use crate::http::computing::{SharedAnswer, computed};
 use crate::http::node_state::NodeHttpState;
 use crate::http::problem::ProblemResponse;
@@ -32,6 +32,13 @@ const INTERVAL: Duration = Duration::from_secs(1);
 
 /// The same for pages whose rows are searched among all files or links.
 const SLOW_INTERVAL: Duration = Duration::from_secs(3);
+
+/// Longest time between two messages. The script of the page takes a much longer silence for a cut: a node that is paused
+/// ends no connection.
+const KEEP_ALIVE: Duration = Duration::from_secs(5);
+
+/// A message without parts. Scripts do not see comments.
+const STILL_HERE: &[u8] = b"event: still-here\n\n";
 
 /// Hexadecimal digits of a part in the id of a message: of its own id, and of its content.
 const PLACE_DIGITS: usize = 8;
@@ -318,7 +325,7 @@ impl EventSource for LivePageStream {
             let message = rendering.and_then(|parts| self.message(&parts));
             if message.is_some() || Instant::now() >= self.keep_alive {
                 self.keep_alive = Instant::now() + KEEP_ALIVE;
-                return Some(message.unwrap_or(Bytes::from_static(b": still here\n\n")));
+                return Some(message.unwrap_or(Bytes::from_static(STILL_HERE)));
             }
         }
     }

@@ -73,6 +73,10 @@ impl PageParts {
     }
 }
 
+/// Settings of htmx. A stream that was cut connects again within 5 seconds of the return of the node.
+const HTMX_SETTINGS: &str = "extensions:\"sse,hx-csp\",history:\"reload\",includeIndicatorCSS:false,\
+    sse.reconnectMaxDelay:5000,sse.connectTimeout:10000";
+
 /// The Content-Security-Policy of an answer with this nonce.
 pub fn security_policy(nonce: &str) -> String {
     format!(
@@ -165,7 +169,7 @@ fn head(parts: &PageParts, model: &FrameModel, viewer: &Viewer) -> Markup {
             meta name="viewport" content="width=device-width, initial-scale=1, viewport-fit=cover";
             meta name="robots" content="noindex";
             meta name="referrer" content="same-origin";
-            meta name="htmx-config" content="extensions:\"sse,hx-csp\",history:\"reload\",includeIndicatorCSS:false";
+            meta name="htmx-config" content=(HTMX_SETTINGS);
             title { (parts.title) " · " (model.yard) " · Reelyard" }
             link rel="stylesheet" href=(STYLE.address());
             link rel="icon" href="data:,";
