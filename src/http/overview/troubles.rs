@@ -54,7 +54,8 @@ pub fn joined(troubles: Vec<Trouble>) -> Vec<Trouble> {
     }
     let (down, mut rest): (Vec<Trouble>, Vec<Trouble>) = troubles.into_iter().partition(is_down);
     let since = down.iter().filter_map(|trouble| trouble.since).min();
-    rest.push(Trouble { cause: TroubleCause::ManyDown { hosts: down.len() as u64 }, since });
+    let cause = TroubleCause::ManyDown { hosts: down.len() as u64, is_last: is_last_named(&down) };
+    rest.push(Trouble { cause, since });
     rest
 }
 
@@ -67,12 +68,12 @@ fn are_many_down(troubles: &[Trouble]) -> bool {
     troubles.iter().filter(|trouble| is_down(trouble)).count() >= MANY_DOWN
 }
 
-/// Whether the trouble of a host says that no destination is up. A suspect host, or the one trouble of many hosts, does
+/// Whether the trouble of a host, or the one trouble of many hosts, says that no destination is up. A suspect host does
 /// not say it.
 fn is_last_named(troubles: &[Trouble]) -> bool {
     let is_last =
         |trouble: &Trouble| matches!(trouble.cause, TroubleCause::HostDown { is_last: true, .. });
-    !are_many_down(troubles) && troubles.iter().any(is_last)
+    troubles.iter().any(is_last)
 }
 
 /// A trouble whose begin no view knows.
@@ -227,13 +228,14 @@ mod tests {
     }
 
     #[test]
-    fn a_host_that_is_down_alone_says_that_no_destination_is_up() {
+    fn hosts_that_are_down_say_that_no_destination_is_up() {
         let last = |hosts: usize| -> Vec<Trouble> {
             (0..hosts).map(|number| host_down(number, true)).collect()
         };
         assert!(is_last_named(&last(1)));
-        assert!(is_last_named(&last(MANY_DOWN - 1)));
-        assert!(!is_last_named(&last(MANY_DOWN)), "one trouble stands for all");
+        assert!(is_last_named(&last(MANY_DOWN)));
+        let cause = TroubleCause::ManyDown { hosts: MANY_DOWN as u64, is_last: true };
+        assert_eq!(joined(last(MANY_DOWN)), [Trouble { cause, since: Some(Moment(7)) }]);
         assert!(!is_last_named(&[host_down(0, false)]), "only a source is down");
         let suspect = without_begin(TroubleCause::Suspect { host: "10.0.0.1:80".to_owned() });
         assert!(!is_last_named(&[suspect]));
@@ -253,7 +255,7 @@ mod tests {
         let few: Vec<Trouble> = (0..MANY_DOWN - 1).map(down).collect();
         assert_eq!(joined(few.clone()), few);
         let many: Vec<Trouble> = (0..MANY_DOWN).map(down).collect();
-        let cause = TroubleCause::ManyDown { hosts: MANY_DOWN as u64 };
+        let cause = TroubleCause::ManyDown { hosts: MANY_DOWN as u64, is_last: false };
         assert_eq!(joined(many), [Trouble { cause, since: Some(Moment(7)) }]);
     }
 }

@@ -198,12 +198,17 @@ pub fn tab_pages(viewer: &Viewer, current: NavPage, counts: NavCounts) -> Markup
                 a href=(page.address()) aria-current=[(page == current).then_some("page")] {
                     (icon(glyph)) (words.of(viewer.language))
                     @if let Some((value, label)) = counts.of(viewer, page) {
-                        span.n { span aria-hidden="true" { (count(value)) } span.vh { (label) } }
+                        span.n { span aria-hidden="true" { (short_count(value)) } span.vh { (label) } }
                     }
                 }
             }
         }
     }
+}
+
+/// A count for a place that holds three letters.
+fn short_count(value: u64) -> String {
+    if value > 99 { "99+".to_owned() } else { value.to_string() }
 }
 
 #[cfg(test)]
@@ -233,5 +238,17 @@ mod tests {
         assert_eq!(links(ReadableAreas::ALL), (14, 14, true));
         assert_eq!(links(shares), (1, 1, false));
         assert_eq!(links(ReadableAreas::default()), (0, 0, false));
+    }
+
+    #[test]
+    fn a_large_count_fits_its_tab() {
+        let mut viewer =
+            Viewer::without_session(Language::English, TimeZone::UTC, Moment::default());
+        viewer.rights.reads = ReadableAreas::ALL;
+        for (hosts_down, shown) in [(7, ">7<"), (99, ">99<"), (5000, ">99+<")] {
+            let counts = NavCounts { hosts_down, ..NavCounts::default() };
+            let page = tab_pages(&viewer, NavPage::Yard, counts).into_string();
+            assert!(page.contains(shown) && page.contains(&count(hosts_down)), "{page}");
+        }
     }
 }

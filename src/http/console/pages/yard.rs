@@ -47,7 +47,7 @@ pub fn live_parts(state: &NodeHttpState, viewer: &Viewer) -> Vec<LivePart> {
         part("yard-verdict", yard::yard_verdict(viewer, &model.verdict)),
         part("yard-figures", yard::figures(viewer, &model.figures)),
         part("yard-copies", yard::copies(viewer, &model)),
-        part("yard-waits", yard::waits(viewer, &model.waits)),
+        part("yard-waits", yard::waits(viewer, &model)),
         part("yard-hot", yard::hot(viewer, &model)),
         part("yard-disks", yard::disks(viewer, &model.disks)),
         part("yard-recent", yard::recent(viewer, &model.recent)),

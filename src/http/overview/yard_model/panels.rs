@@ -107,11 +107,12 @@ pub fn disks(views: &YardViews<'_>) -> DiskSummary {
     };
     let destinations = views.hosts.iter().filter(|host| host.role.is_destination());
     let (mut size, mut used) = (0_u64, 0_u64);
-    for disk in destinations.filter_map(|host| host.disk.as_ref()) {
+    for disk in destinations.clone().filter_map(|host| host.disk.as_ref()) {
         size = size.saturating_add(disk.used).saturating_add(disk.avail);
         used = used.saturating_add(disk.used);
     }
     DiskSummary {
+        destinations: destinations.count() as u64,
         disks: views.lines.iter().filter_map(disk_of).collect(),
         size,
         used: used as f64 * 100.0 / size.max(1) as f64,

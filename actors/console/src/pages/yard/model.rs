@@ -164,7 +164,9 @@ pub struct HotLine {
 /// Disks of all destinations.
 #[derive(Clone, Debug, Default)]
 pub struct DiskSummary {
-    /// Disks in the order of the hosts.
+    /// Destinations, also those whose disks are not known.
+    pub destinations: u64,
+    /// The known disks in the order of the hosts.
     pub disks: Vec<DiskOfHost>,
     /// Size of all disks in bytes.
     pub size: u64,

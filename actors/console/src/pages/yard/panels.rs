@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::model::{
-    CopyLine, DiskSummary, DueLink, PoolSummary, RecentLine, RecentStep, WaitLine, YardPageModel,
+    CopyLine, DiskSummary, DueLink, PoolSummary, RecentLine, RecentStep, YardPageModel,
 };
 use crate::address::{ROOT, encoded};
 use crate::format::{
@@ -46,7 +46,10 @@ pub fn copies(viewer: &Viewer, model: &YardPageModel) -> Markup {
     };
     head.link = link(viewer, frame::TASKS, "/tasks?state=open");
     if model.copies.is_empty() {
-        let body = if model.waits.is_empty() { yard::NO_COPIES_BODY } else { yard::NO_COPIES_WAIT };
+        let body = match model.figures.waiting {
+            0 => yard::NO_COPIES_BODY,
+            _ => yard::NO_COPIES_WAIT,
+        };
         return flush_panel(
             &head,
             empty(yard::NO_COPIES.of(language), body.of(language), html! {}),
@@ -102,14 +105,22 @@ pub fn flow(source: &str, destination: &str) -> Markup {
     html! { span.flow { (host_short(source)) (icon(Glyph::Arrow)) (host_short(destination)) } }
 }
 
-/// Files that wait, by reason.
-pub fn waits(viewer: &Viewer, waits: &[WaitLine]) -> Markup {
-    let language = viewer.language;
+/// Files that wait, by reason. Without a round nothing has looked for the reasons of files.
+pub fn waits(viewer: &Viewer, model: &YardPageModel) -> Markup {
+    let (language, waits) = (viewer.language, &model.waits);
     let total: u64 = waits.iter().map(|line| line.files).sum();
     let mut head = head(viewer, "", "yard-waits", yard::WHY_WAIT);
     head.link = link(viewer, frame::PLAN, "/plan");
     if waits.is_empty() {
-        return flush_panel(&head, empty(yard::NOTHING_WAITS.of(language), "", html! {}));
+        let nothing = match model.figures.waiting {
+            0 => empty(yard::NOTHING_WAITS.of(language), "", html! {}),
+            files => {
+                let files = counted(language, common::FILES, files);
+                let title = yard::WAIT_UNEXAMINED.fill(language, &[("files", &files)]);
+                empty(&title, yard::WAIT_UNEXAMINED_BODY.of(language), html! {})
+            }
+        };
+        return flush_panel(&head, nothing);
     }
     head.remark = counted(language, common::FILES, total);
     let body = html! {
@@ -165,6 +176,12 @@ pub fn disks(viewer: &Viewer, summary: &DiskSummary) -> Markup {
     let title = yard::DISKS.fill(language, &[("destinations", &destinations)]);
     if summary.disks.is_empty() {
         let head = head(viewer, "c12", "yard-disks", yard::DISKS_TITLE);
+        if summary.destinations > 0 {
+            let body = yard::NO_DISKS_BODY.of(language);
+            let action =
+                html! { a.btn.sm href={ (ROOT) "/hosts" } { (frame::HOSTS.of(language)) } };
+            return flush_panel(&head, empty(yard::NO_DISKS.of(language), body, action));
+        }
         let body = yard::NO_HOSTS_BODY.of(language);
         let action = html! { a.btn.sm href={ (ROOT) "/guide" } { (frame::GUIDE.of(language)) } };
         return flush_panel(&head, empty(yard::NO_HOSTS.of(language), body, action));
@@ -294,4 +311,31 @@ fn pool_remark(viewer: &Viewer, pool: &PoolSummary) -> String {
         parts.push(yard::IN_QUARANTINE.fill(language, &[("n", &count(quarantined))]));
     }
     parts.join(" · ")
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::tz::TimeZone;
+
+    use super::*;
+    use crate::text::Language;
+    use crate::viewer::Moment;
+
+    #[test]
+    fn empty_panels_say_what_is_there_nevertheless() {
+        let viewer = Viewer::without_session(Language::English, TimeZone::UTC, Moment::default());
+        let shown = |waiting: u64, destinations: u64| {
+            let mut model = YardPageModel::default();
+            (model.figures.waiting, model.disks.destinations) = (waiting, destinations);
+            let parts = [copies(&viewer, &model), waits(&viewer, &model)];
+            let disks = disks(&viewer, &model.disks);
+            (parts.map(|part| part.into_string()).concat(), disks.into_string())
+        };
+        let (waits, disks) = shown(0, 0);
+        assert!(waits.contains("Nothing waits for one") && waits.contains("No file waits"));
+        assert!(disks.contains("No destination is set up"), "{disks}");
+        let (waits, disks) = shown(208, 5000);
+        assert!(waits.contains("Files wait.") && waits.contains("208 files wait"), "{waits}");
+        assert!(disks.contains("No disk is known yet") && !disks.contains("set up"), "{disks}");
+    }
 }

@@ -26,7 +26,7 @@ pub fn render(model: &YardPageModel, viewer: &Viewer) -> Markup {
         (figures(viewer, &model.figures))
         div.grid {
             (copies(viewer, model))
-            div.c4.stack { (waits(viewer, &model.waits)) (hot(viewer, model)) }
+            div.c4.stack { (waits(viewer, model)) (hot(viewer, model)) }
             (disks(viewer, &model.disks))
             @if let Some(figure) = &model.traffic {
                 @if model.traffic_as_table {

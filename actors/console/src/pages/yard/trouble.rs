@@ -36,6 +36,8 @@ pub enum TroubleCause {
     ManyDown {
         /// Number of hosts.
         hosts: u64,
+        /// No destination is up.
+        is_last: bool,
     },
     /// A host answers slowly or not always.
     Suspect {

@@ -62,7 +62,7 @@ fn title(viewer: &Viewer, trouble: &Trouble) -> String {
         TroubleCause::HostDown { host, .. } => {
             dated(viewer, at, yard::DOWN_TITLE, yard::DOWN_TITLE_SHORT, ("host", bare_host(host)))
         }
-        TroubleCause::ManyDown { hosts } => {
+        TroubleCause::ManyDown { hosts, .. } => {
             let hosts = counted(language, common::HOSTS, *hosts);
             let (long, short) = (yard::MANY_DOWN_TITLE, yard::MANY_DOWN_TITLE_SHORT);
             dated(viewer, at, long, short, ("hosts", &hosts))
@@ -159,7 +159,10 @@ fn consequences(viewer: &Viewer, trouble: &Trouble) -> String {
     let language = viewer.language;
     match &trouble.cause {
         TroubleCause::HostDown { .. } => host_down(viewer, &trouble.cause),
-        TroubleCause::ManyDown { .. } => yard::MANY_DOWN.of(language).to_owned(),
+        TroubleCause::ManyDown { is_last: false, .. } => yard::MANY_DOWN.of(language).to_owned(),
+        TroubleCause::ManyDown { is_last: true, .. } => {
+            format!("{} {}", yard::DOWN_LAST.of(language), yard::MANY_DOWN.of(language))
+        }
         TroubleCause::Suspect { .. } => yard::SUSPECT_DETAIL.of(language).to_owned(),
         TroubleCause::OverLimit { removing: 0, .. } => yard::OVER_STUCK.of(language).to_owned(),
         TroubleCause::OverLimit { removing, removing_bytes, low_water, .. } => {

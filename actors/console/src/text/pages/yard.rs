@@ -10,8 +10,8 @@ texts! {
     NOTHING_SET_UP = "No host and no input is set up", "설정된 호스트와 입력 없음";
     SET_UP_NEXT = "To place files, name sources, destinations and a ranking in the configuration, then reload. Shares and boxes work without them.", "파일을 배치하려면 설정에 원본 서버, 저장 서버, 순위를 지정한 다음 다시 읽으십시오. 공유 링크와 박스는 없어도 동작합니다.";
     NOTHING_WRONG = "Nothing is wrong", "이상 없음";
-    NOTICED = "Viewers may notice: no copy served {now} of the requests of the last hour, and {usual} of those of the last day.", "시청자 영향 가능: 사본에서 제공되지 않은 요청, 지난 1시간 {now}, 지난 하루 {usual}.";
-    NOT_NOTICED = "No copy served {now} of the requests of the last hour.", "지난 1시간 사본에서 제공되지 않은 요청 {now}.";
+    NOTICED = "Viewers may notice: {now} of the requests of the last hour were served by no copy, and {usual} of those of the last day.", "시청자 영향 가능: 사본에서 제공되지 않은 요청, 지난 1시간 {now}, 지난 하루 {usual}.";
+    NOT_NOTICED = "{now} of the requests of the last hour were served by no copy.", "지난 1시간 사본에서 제공되지 않은 요청 {now}.";
     LOOKED_AT = "Looked at: {hosts}, {inputs} inputs, at {at}", "확인 대상: {hosts}, 입력 {inputs}개, {at}";
     CLEARED = "Cleared by themselves in the last 24 h: {n}", "지난 24시간 동안 자동으로 해소됨: {n}건";
     IN_MAINTENANCE = "In maintenance, so not counted: {hosts}", "점검 중이라 세지 않음: {hosts}";
@@ -105,6 +105,10 @@ texts! {
     NO_COPIES = "No copy runs", "진행 중인 복사 없음";
     NO_COPIES_BODY = "Nothing waits for one.", "복사를 기다리는 파일이 없습니다.";
     NO_COPIES_WAIT = "Files wait. “Why files wait” has the reasons.", "대기 중인 파일이 있습니다. 사유는 “대기 사유”에 있습니다.";
+    WAIT_UNEXAMINED = "{files} wait", "대기 중: {files}";
+    WAIT_UNEXAMINED_BODY = "No round examines them now. Plan says why.", "지금은 배치 주기가 검토하지 않습니다. 이유는 배치 계획에 있습니다.";
+    NO_DISKS = "No disk is known yet", "아직 알려진 디스크 없음";
+    NO_DISKS_BODY = "A destination reports its disk when it answers.", "저장 서버가 응답하면 디스크를 보고합니다.";
     NOTHING_WAITS = "No file waits", "대기 중인 파일 없음";
     NOTHING_HOT = "No file is hot", "급상승 파일 없음";
     NO_EVENTS = "Nothing was copied or removed yet", "아직 복사하거나 삭제한 것이 없음";

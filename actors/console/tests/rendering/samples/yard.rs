@@ -75,7 +75,8 @@ fn disks() -> DiskSummary {
         }
     }
     disks.sort_by(|a, b| a.host.cmp(&b.host));
-    DiskSummary { disks, size: 164 << 40, used: 81.0, limit: 90.0, low_water: 85.0 }
+    let destinations = disks.len() as u64;
+    DiskSummary { destinations, disks, size: 164 << 40, used: 81.0, limit: 90.0, low_water: 85.0 }
 }
 
 pub fn traffic() -> ChartFigure {

@@ -13,6 +13,7 @@ use reelyard_console::pages::hosts::{
 };
 use reelyard_console::parts::dialog::AskDialog;
 use reelyard_console::parts::table::RowPage;
+use reelyard_core::host::HostAddr;
 
 use super::dialogs::{host_dialogs, new_hosts};
 use crate::http::computing::computed;
@@ -90,7 +91,8 @@ fn model(state: &NodeHttpState, query: &HostsPageQuery, viewer: &Viewer) -> Host
     let why = lines.iter().find(|line| line.host == query.why).cloned();
     let mut matching: Vec<HostLine> =
         lines.into_iter().filter(|line| is_wanted(line, query)).collect();
-    matching.sort_by(|a, b| order(a, b, &query.sort).then_with(|| a.host.cmp(&b.host)));
+    // Hosts that are alike keep the order of their addresses.
+    matching.sort_by(|a, b| order(a, b, &query.sort));
     let first = match query.after.as_str() {
         "" => 0,
         after => matching.iter().position(|line| line.host == after).map_or(0, |last| last + 1),
@@ -198,10 +200,15 @@ fn order(a: &HostLine, b: &HostLine, sort: &SortBy) -> Ordering {
         "health" => urgency(a).cmp(&urgency(b)),
         "since" => a.since.cmp(&b.since),
         "role" => (a.role as u8).cmp(&(b.role as u8)),
-        "host" => a.host.cmp(&b.host),
+        "host" => address(a).cmp(&address(b)),
         _ => return urgency(a).cmp(&urgency(b)),
     };
     if sort.descending { ascending.reverse() } else { ascending }
+}
+
+/// The address as numbers: .9 comes before .10.
+fn address(line: &HostLine) -> Option<HostAddr> {
+    line.host.parse().ok()
 }
 
 /// 0 for the host that needs attention first.
@@ -215,5 +222,24 @@ fn urgency(line: &HostLine) -> u8 {
         HostCondition::Unknown => 4,
         HostCondition::NotAsked => 5,
         HostCondition::Up => 6,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_sorted_as_numbers() {
+        let line = |host: &str| HostLine { host: host.to_owned(), ..HostLine::default() };
+        let mut lines = ["10.0.0.10:8888", "10.0.0.9:8888", "10.0.0.9:888"].map(line);
+        let sorted = |lines: &mut [HostLine], key: &str| {
+            lines.sort_by(|a, b| {
+                order(a, b, &SortBy { key: "host".to_owned(), descending: key.starts_with('-') })
+            });
+            lines.iter().map(|line| line.host.clone()).collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(sorted(&mut lines, "host"), "10.0.0.9:888 10.0.0.9:8888 10.0.0.10:8888");
+        assert_eq!(sorted(&mut lines, "-host"), "10.0.0.10:8888 10.0.0.9:8888 10.0.0.9:888");
     }
 }
