@@ -50,6 +50,12 @@ impl ConsoleSamples {
         Ok(ConsoleSamples { pages: FixedPages::start(answers)?, paths })
     }
 
+    /// The paths of the documents in this language.
+    pub fn paths_in(&self, language: &str) -> Vec<String> {
+        let start = format!("/{language}/");
+        self.paths.iter().filter(|path| path.starts_with(&start)).cloned().collect()
+    }
+
     /// The URL of a document.
     pub fn url(&self, path: &str) -> String {
         self.pages.url(path)

@@ -1,12 +1,23 @@
 //! Actions of the pages: they need a right and the CSRF token, and have a row in the audit.
 
-use anyhow::Result;
-use reelyard_integration_tests::rigs::yard::wait_for;
+use std::net::Ipv4Addr;
+
+use anyhow::{Result, ensure};
+use reelyard_integration_tests::rigs::yard::{free_addr, wait_for};
 use serde_json::Value;
 
-use super::console_yard::ConsoleYard;
+use super::console_yard::{ConsoleYard, Visit};
 
 impl ConsoleYard {
+    /// The page that a browser shows after a form without fields, with the outcome.
+    fn after_form(&self, visit: &Visit, path: &str) -> Result<String> {
+        let jar = self.ground.path("jar").display().to_string();
+        let csrf = format!("csrf_token={}", visit.csrf);
+        let posted = self.curl(&["-H", &visit.cookie, "-c", &jar, "-d", &csrf, path])?;
+        ensure!(posted.status == 303, "{path}: {} {}", posted.status, posted.body);
+        Ok(self.curl(&["-H", &visit.cookie, "-b", &jar, "/console"])?.body)
+    }
+
     /// A list or object of the API.
     fn api(&self, path: &str) -> Result<Value> {
         let answer = self.curl(&["-H", &self.ground.bearer(), path])?;
@@ -15,8 +26,16 @@ impl ConsoleYard {
 }
 
 #[test]
-fn a_host_is_drained_by_a_form_with_a_reason() -> Result<()> {
+fn forms_act_on_hosts_files_and_pools() -> Result<()> {
     let yard = ConsoleYard::start()?;
+    files_are_pinned_and_a_refused_copy_says_why(&yard)?;
+    the_audit_shows_reports_of_workers_on_request(&yard)?;
+    a_viewer_sees_no_actions_and_is_refused(&yard)?;
+    hosts_and_pools_are_added_and_refused_forms_stay(&yard)?;
+    a_host_is_drained_by_a_form_with_a_reason(&yard)
+}
+
+fn a_host_is_drained_by_a_form_with_a_reason(yard: &ConsoleYard) -> Result<()> {
     let visit = yard.visit("ops", "operator")?;
     let host = yard.ground.destination(0).to_string();
     let asked = yard.page(&visit, &format!("/console/hosts?ask=drain&pick={host}"))?;
@@ -45,9 +64,7 @@ fn a_host_is_drained_by_a_form_with_a_reason() -> Result<()> {
     Ok(())
 }
 
-#[test]
-fn a_viewer_sees_no_actions_and_is_refused() -> Result<()> {
-    let yard = ConsoleYard::start()?;
+fn a_viewer_sees_no_actions_and_is_refused(yard: &ConsoleYard) -> Result<()> {
     let (visit, host) = (yard.visit("eyes", "viewer")?, yard.ground.destination(0).to_string());
     let operator = yard.visit("ops", "operator")?;
     let path = format!("/console/hosts/{host}");
@@ -55,12 +72,35 @@ fn a_viewer_sees_no_actions_and_is_refused() -> Result<()> {
     assert!(!yard.page(&visit, &path)?.contains("ask=drain"));
     let refused = yard.post(&visit, &format!("{path}/drain"), &[])?;
     assert!(refused.status == 403 && refused.body.contains("yard:write"), "{}", refused.body);
+    a_host_is_probed_now(yard, &operator, &visit)
+}
+
+/// The failure of a host that does not answer has a button that probes it at once, for those who may.
+fn a_host_is_probed_now(yard: &ConsoleYard, operator: &Visit, viewer: &Visit) -> Result<()> {
+    let silent = free_addr(Ipv4Addr::LOCALHOST)?;
+    let add = [&*format!("addresses={silent}"), "as=source"];
+    let added = yard.post(operator, "/console/host-actions/add", &add)?;
+    ensure!(added.status == 303, "{}", added.body);
+    let (path, failed) = (format!("/console/hosts/{silent}"), "The last probe failed");
+    let probe = format!("formaction=\"{path}/probe\"");
+    let shown = wait_for("the failure", &[&yard.node], || {
+        yard.page(operator, &path).ok().filter(|page| page.contains(failed))
+    })?;
+    assert!(shown.contains(&probe) && shown.contains("ask=probe"), "{shown}");
+    let shown = yard.page(viewer, &path)?;
+    assert!(shown.contains(failed) && !shown.contains("probe\""), "{shown}");
+    let refused = yard.post(viewer, &format!("{path}/probe"), &[])?;
+    assert_eq!(refused.status, 403);
+
+    let next = yard.after_form(operator, &format!("{path}/probe"))?;
+    assert!(next.contains(&format!("{silent} does not answer: ")), "{next}");
+    let host = yard.ground.destination(0);
+    let next = yard.after_form(operator, &format!("/console/hosts/{host}/probe"))?;
+    assert!(next.contains(&format!("{host} answered in ")), "{next}");
     Ok(())
 }
 
-#[test]
-fn files_are_pinned_and_a_refused_copy_says_why() -> Result<()> {
-    let yard = ConsoleYard::start()?;
+fn files_are_pinned_and_a_refused_copy_says_why(yard: &ConsoleYard) -> Result<()> {
     let visit = yard.visit("ops", "operator")?;
     let asked = yard.page(&visit, "/console/files?ask=pin&pick=beta%2520gamma.mpg")?;
     assert!(asked.contains("Pin 1 file?") && asked.contains("beta gamma.mpg"), "{asked}");
@@ -70,19 +110,13 @@ fn files_are_pinned_and_a_refused_copy_says_why() -> Result<()> {
     assert_eq!(pins["items"][0]["name"], "beta gamma.mpg");
 
     // The only destination holds it.
-    let jar = yard.ground.path("jar").display().to_string();
-    let csrf = format!("csrf_token={}", visit.csrf);
-    let copy = ["-H", &visit.cookie, "-c", &jar, "-d", &csrf, "/console/files/alpha.mpg/copy"];
-    assert_eq!(yard.curl(&copy)?.status, 303);
-    let next = yard.curl(&["-H", &visit.cookie, "-b", &jar, "/console"])?;
-    assert!(next.body.contains("no destination can take"), "{}", next.body);
-    assert!(next.body.contains("Nothing was done."), "{}", next.body);
+    let next = yard.after_form(&visit, "/console/files/alpha.mpg/copy")?;
+    assert!(next.contains("no destination can take"), "{next}");
+    assert!(next.contains("Nothing was done."), "{next}");
     Ok(())
 }
 
-#[test]
-fn hosts_and_pools_are_added_and_refused_forms_stay() -> Result<()> {
-    let yard = ConsoleYard::start()?;
+fn hosts_and_pools_are_added_and_refused_forms_stay(yard: &ConsoleYard) -> Result<()> {
     let (visit, viewer) = (yard.visit("ops", "operator")?, yard.visit("eyes", "viewer")?);
     for (page, ask) in [("hosts", "add"), ("boxes", "new-pool")] {
         let words = format!("ask={ask}");
@@ -120,9 +154,7 @@ fn hosts_and_pools_are_added_and_refused_forms_stay() -> Result<()> {
     Ok(())
 }
 
-#[test]
-fn the_audit_shows_reports_of_workers_on_request() -> Result<()> {
-    let yard = ConsoleYard::start()?;
+fn the_audit_shows_reports_of_workers_on_request(yard: &ConsoleYard) -> Result<()> {
     let visit = yard.visit("boss", "admin")?;
     wait_for("a report", &[&yard.node], || {
         let rows = yard.api("/api/v1/audit?operation=takeReports").ok()?;

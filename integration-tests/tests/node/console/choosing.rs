@@ -64,8 +64,14 @@ fn value(text: &str, start: &str) -> Option<String> {
 const NOTHING: fn() -> Result<()> = || Ok(());
 
 #[test]
-fn all_files_that_match_are_pinned_unless_they_changed_meanwhile() -> Result<()> {
+fn all_that_match_are_acted_on_and_refusals_are_pages() -> Result<()> {
     let yard = ConsoleYard::start()?;
+    a_refusal_is_a_page_in_the_language_of_the_visitor(&yard)?;
+    all_files_that_match_are_pinned_unless_they_changed_meanwhile(&yard)?;
+    all_links_tasks_and_hosts_that_match_are_acted_on(&yard)
+}
+
+fn all_files_that_match_are_pinned_unless_they_changed_meanwhile(yard: &ConsoleYard) -> Result<()> {
     let visit = yard.visit("ops", "operator")?;
     let ask = "/console/files?q=mpg&ask=pin&all=true";
     // Another person pins one of them while the dialog is open: then the dialog counted other rows.
@@ -127,9 +133,7 @@ fn all_files_that_match_are_pinned_unless_they_changed_meanwhile() -> Result<()>
     Ok(())
 }
 
-#[test]
-fn all_links_tasks_and_hosts_that_match_are_acted_on() -> Result<()> {
-    let yard = ConsoleYard::start()?;
+fn all_links_tasks_and_hosts_that_match_are_acted_on(yard: &ConsoleYard) -> Result<()> {
     let visit = yard.visit("ops", "operator")?;
     // The choice of a lifetime counts while the field beside it is empty.
     for (owner, lifetime) in [("press", "preset=1h"), ("press", "ttl=2h"), ("shop", "preset=1d")] {
@@ -313,9 +317,7 @@ fn the_second_of_two_people_and_an_ended_session_change_nothing() -> Result<()> 
     Ok(())
 }
 
-#[test]
-fn a_refusal_is_a_page_in_the_language_of_the_visitor() -> Result<()> {
-    let yard = ConsoleYard::start()?;
+fn a_refusal_is_a_page_in_the_language_of_the_visitor(yard: &ConsoleYard) -> Result<()> {
     let visit = yard.visit("eyes", "viewer")?;
     let korean = format!("{}; reelyard_language=ko; reelyard_theme=dark", visit.cookie);
     for (path, status, english, words) in [

@@ -1,5 +1,7 @@
 //! A yard with a console, and visitors with sessions.
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use std::process::Command;
 
@@ -18,6 +20,8 @@ pub struct ConsoleYard {
     pub ground: ProcessYard,
     pub node: RoleProcess,
     _workers: Vec<RoleProcess>,
+    /// The tokens of visitors, by their names.
+    tokens: RefCell<BTreeMap<String, Value>>,
 }
 
 /// A session of a browser.
@@ -70,7 +74,12 @@ impl ConsoleYard {
             let roles = [&node, &source, &destination];
             wait_for(name, &roles, || holds(&copy, bytes).then_some(()))?;
         }
-        Ok(ConsoleYard { ground, node, _workers: vec![source, destination] })
+        Ok(ConsoleYard {
+            ground,
+            node,
+            _workers: vec![source, destination],
+            tokens: RefCell::default(),
+        })
     }
 
     /// A node without hosts that reads its settings from the file `node.toml`.
@@ -80,7 +89,7 @@ impl ConsoleYard {
         let file = ground.path("node.toml");
         let node = RoleProcess::start_by_file("node", &file, ground.path("node.log"))?;
         wait_for("the node answers", &[&node], || ground.get("/api/v1/whoami"))?;
-        Ok(ConsoleYard { ground, node, _workers: Vec::new() })
+        Ok(ConsoleYard { ground, node, _workers: Vec::new(), tokens: RefCell::default() })
     }
 
     /// Writes the file of such a node, with these lines besides its address and its data directory.
@@ -127,16 +136,22 @@ impl ConsoleYard {
             let listed = ground.get("/api/v1/files")?;
             (listed["items"].as_array()?.len() == files.len()).then_some(())
         })?;
-        Ok((ConsoleYard { ground, node, _workers: workers }, disks))
+        Ok((ConsoleYard { ground, node, _workers: workers, tokens: RefCell::default() }, disks))
     }
 
     pub fn url(&self) -> String {
         format!("http://{}", self.ground.node)
     }
 
-    /// A visitor with a new token of this role.
+    /// A visitor with a token of this name and role. Each visit has a session of its own.
     pub fn visit(&self, name: &str, role: &str) -> Result<Visit> {
-        self.visit_with(&self.token(name, role)?)
+        let known = self.tokens.borrow().get(name).cloned();
+        let token = match known {
+            Some(token) => token,
+            None => self.token(name, role)?,
+        };
+        self.tokens.borrow_mut().insert(name.to_owned(), token.clone());
+        self.visit_with(&token)
     }
 
     /// A new token with this name and role.

@@ -55,8 +55,25 @@ impl ConsoleYard {
 }
 
 #[test]
-fn further_pages_are_shown_in_both_languages() -> Result<()> {
+fn further_pages_are_shown_filtered_exported_and_found() -> Result<()> {
     let yard = ConsoleYard::start()?;
+    further_pages_are_shown_in_both_languages(&yard)?;
+    the_history_is_filtered_and_exported(&yard)?;
+    the_files_are_exported_as_the_filter_has_them(&yard)?;
+    the_first_load_is_packed_and_small(&yard)?;
+    pages_refuse_visitors_without_their_scopes(&yard)?;
+    hosts_pages_and_files_are_found(&yard)
+}
+
+#[test]
+fn links_boxes_and_access_are_changed_by_forms() -> Result<()> {
+    let yard = ConsoleYard::start()?;
+    a_link_is_made_extended_and_revoked_by_forms(&yard)?;
+    boxes_are_quarantined_and_leases_revoked(&yard)?;
+    a_secret_is_shown_once_and_users_are_changed(&yard)
+}
+
+fn further_pages_are_shown_in_both_languages(yard: &ConsoleYard) -> Result<()> {
     let visit = yard.visit("boss", "admin")?;
     for path in PAGES {
         for (language, word) in [("en", "Hosts"), ("ko", "호스트")] {
@@ -73,9 +90,7 @@ fn further_pages_are_shown_in_both_languages() -> Result<()> {
     Ok(())
 }
 
-#[test]
-fn a_link_is_made_extended_and_revoked_by_forms() -> Result<()> {
-    let yard = ConsoleYard::start()?;
+fn a_link_is_made_extended_and_revoked_by_forms(yard: &ConsoleYard) -> Result<()> {
     let visit = yard.visit("ops", "operator")?;
     let new = "/console/shares/new";
     let refused = yard.post(&visit, new, &["path=movies/absent.mpg", "owner=press"])?;
@@ -112,9 +127,7 @@ fn a_link_is_made_extended_and_revoked_by_forms() -> Result<()> {
     Ok(())
 }
 
-#[test]
-fn boxes_are_quarantined_and_leases_revoked() -> Result<()> {
-    let yard = ConsoleYard::start()?;
+fn boxes_are_quarantined_and_leases_revoked(yard: &ConsoleYard) -> Result<()> {
     let visit = yard.visit("ops", "operator")?;
     yard.call("PUT", "/pools/judges", &json!({ "size": 3 }))?;
     let wanted = json!({ "holder": "job-1", "ttl": "1h" });
@@ -145,9 +158,7 @@ fn boxes_are_quarantined_and_leases_revoked() -> Result<()> {
     Ok(())
 }
 
-#[test]
-fn the_history_is_filtered_and_exported() -> Result<()> {
-    let yard = ConsoleYard::start()?;
+fn the_history_is_filtered_and_exported(yard: &ConsoleYard) -> Result<()> {
     let visit = yard.visit("eyes", "viewer")?;
     wait_for("the history", &[&yard.node], || {
         let page = yard.page(&visit, "/console/history").ok()?;
@@ -165,9 +176,7 @@ fn the_history_is_filtered_and_exported() -> Result<()> {
     Ok(())
 }
 
-#[test]
-fn the_files_are_exported_as_the_filter_has_them() -> Result<()> {
-    let yard = ConsoleYard::start()?;
+fn the_files_are_exported_as_the_filter_has_them(yard: &ConsoleYard) -> Result<()> {
     let visit = yard.visit("eyes", "viewer")?;
     let page = yard.page(&visit, "/console/files?host=127.0.0.1:1")?;
     assert!(page.contains("/console/files/export?host="), "{page}");
@@ -200,9 +209,7 @@ fn the_files_are_exported_as_the_filter_has_them() -> Result<()> {
 /// Bytes that the first load of the console may have on the wire.
 const FIRST_LOAD: usize = 60 << 10;
 
-#[test]
-fn the_first_load_is_packed_and_small() -> Result<()> {
-    let yard = ConsoleYard::start()?;
+fn the_first_load_is_packed_and_small(yard: &ConsoleYard) -> Result<()> {
     let visit = yard.visit("eyes", "viewer")?;
     let plain = yard.page(&visit, "/console")?;
     let mut paths: Vec<&str> = plain.split(['"', '#']).collect();
@@ -223,9 +230,7 @@ fn the_first_load_is_packed_and_small() -> Result<()> {
     Ok(())
 }
 
-#[test]
-fn a_secret_is_shown_once_and_users_are_changed() -> Result<()> {
-    let yard = ConsoleYard::start()?;
+fn a_secret_is_shown_once_and_users_are_changed(yard: &ConsoleYard) -> Result<()> {
     let visit = yard.visit("boss", "admin")?;
     let made =
         yard.post(&visit, "/console/access/tokens/new", &["name=backup", "rights=viewer"])?;
@@ -234,6 +239,18 @@ fn a_secret_is_shown_once_and_users_are_changed() -> Result<()> {
     assert!(made.header("set-cookie").is_none(), "{}", made.head);
     let page = yard.page(&visit, "/console/access")?;
     assert!(page.contains("backup") && !page.contains("The secret of backup"), "{page}");
+    // One filter for users, tokens and sessions, as of the API.
+    let shown = |name: &str| format!("ask=rotate&amp;name={name}");
+    assert!(page.contains(&shown("backup")) && page.contains(&shown("boss")), "{page}");
+    let page = yard.page(&visit, "/console/access?q=back")?;
+    assert!(page.contains(&shown("backup")) && !page.contains(&shown("boss")), "{page}");
+    assert!(page.contains("No name has “back” in it"), "{page}");
+    assert!(page.contains("reelyard token list --contains=back"), "{page}");
+    for (list, part, rows) in [("tokens", "back", 1), ("tokens", "zzz", 0), ("sessions", "oss", 1)]
+    {
+        let found = yard.read(&format!("/{list}?contains={part}"))?;
+        assert_eq!(found["items"].as_array().map(Vec::len), Some(rows), "{list} {part}: {found}");
+    }
     let rotated = yard.post(&visit, "/console/access/tokens/backup/rotate", &[])?;
     assert!(rotated.body.contains("The secret of backup"), "{}", rotated.body);
     assert_eq!(yard.post(&visit, "/console/access/tokens/backup/revoke", &[])?.status, 303);
@@ -262,9 +279,7 @@ fn a_secret_is_shown_once_and_users_are_changed() -> Result<()> {
     Ok(())
 }
 
-#[test]
-fn pages_refuse_visitors_without_their_scopes() -> Result<()> {
-    let yard = ConsoleYard::start()?;
+fn pages_refuse_visitors_without_their_scopes(yard: &ConsoleYard) -> Result<()> {
     let (viewer, operator) = (yard.visit("eyes", "viewer")?, yard.visit("ops", "operator")?);
     for (visit, path, scope) in [
         (&viewer, "/console/audit", "audit:read"),
@@ -332,9 +347,7 @@ fn settings_show_their_origin_and_are_reloaded() -> Result<()> {
     Ok(())
 }
 
-#[test]
-fn hosts_pages_and_files_are_found() -> Result<()> {
-    let yard = ConsoleYard::start()?;
+fn hosts_pages_and_files_are_found(yard: &ConsoleYard) -> Result<()> {
     let visit = yard.visit("eyes", "viewer")?;
     let host = yard.ground.destination(0).to_string();
     let found = yard.page(&visit, &format!("/console/find?q={host}"))?;

@@ -18,8 +18,16 @@ const PAGES: [&str; 5] = [
 ];
 
 #[test]
-fn a_page_asks_for_a_login_and_the_login_returns_to_it() -> Result<()> {
+fn pages_of_the_yard_are_shown_filtered_and_live() -> Result<()> {
     let yard = ConsoleYard::start()?;
+    a_page_asks_for_a_login_and_the_login_returns_to_it(&yard)?;
+    pages_show_the_yard_in_both_languages_under_a_strict_policy(&yard)?;
+    a_choice_is_kept_and_files_of_pages_are_cached(&yard)?;
+    filters_and_orders_of_files_show_the_right_rows(&yard)?;
+    a_live_page_sends_the_parts_that_change(&yard)
+}
+
+fn a_page_asks_for_a_login_and_the_login_returns_to_it(yard: &ConsoleYard) -> Result<()> {
     assert_eq!(yard.curl(&["/"])?.header("location"), Some("/console"));
     let refused = yard.curl(&["/console/hosts?q=a"])?;
     assert_eq!(refused.status, 303);
@@ -38,9 +46,7 @@ fn a_page_asks_for_a_login_and_the_login_returns_to_it() -> Result<()> {
     Ok(())
 }
 
-#[test]
-fn pages_show_the_yard_in_both_languages_under_a_strict_policy() -> Result<()> {
-    let yard = ConsoleYard::start()?;
+fn pages_show_the_yard_in_both_languages_under_a_strict_policy(yard: &ConsoleYard) -> Result<()> {
     let visit = yard.visit("ops", "operator")?;
     for path in PAGES {
         for (language, word) in [("en", "Hosts"), ("ko", "호스트")] {
@@ -73,10 +79,8 @@ fn pages_show_the_yard_in_both_languages_under_a_strict_policy() -> Result<()> {
     Ok(())
 }
 
-#[test]
-fn filters_and_orders_of_files_show_the_right_rows() -> Result<()> {
-    let yard = ConsoleYard::start()?;
-    let visit = yard.visit("ops", "viewer")?;
+fn filters_and_orders_of_files_show_the_right_rows(yard: &ConsoleYard) -> Result<()> {
+    let visit = yard.visit("eyes", "viewer")?;
     let graded = [FILES.map(str::as_bytes).as_slice(), &[b"absent.mpg"]].concat();
     yard.ground.grade(&graded)?;
     wait_for("the file without a master", &[&yard.node], || {
@@ -120,10 +124,8 @@ fn rows_of(page: &str) -> &str {
     body.split("</tbody>").next().unwrap_or_default()
 }
 
-#[test]
-fn a_choice_is_kept_and_files_of_pages_are_cached() -> Result<()> {
-    let yard = ConsoleYard::start()?;
-    let visit = yard.visit("ops", "viewer")?;
+fn a_choice_is_kept_and_files_of_pages_are_cached(yard: &ConsoleYard) -> Result<()> {
+    let visit = yard.visit("eyes", "viewer")?;
     let kept = yard.post(&visit, "/console/preferences", &["theme=dark", "back=/console/hosts"])?;
     assert_eq!((kept.status, kept.header("location")), (303, Some("/console/hosts")));
     assert!(kept.head.contains("set-cookie: reelyard_theme=dark"), "{}", kept.head);
@@ -141,9 +143,7 @@ fn a_choice_is_kept_and_files_of_pages_are_cached() -> Result<()> {
     Ok(())
 }
 
-#[test]
-fn a_live_page_sends_the_parts_that_change() -> Result<()> {
-    let yard = ConsoleYard::start()?;
+fn a_live_page_sends_the_parts_that_change(yard: &ConsoleYard) -> Result<()> {
     let visit = yard.visit("ops", "operator")?;
     let host = yard.ground.destination(0).to_string();
     let output = yard.ground.path("live");
@@ -185,7 +185,10 @@ fn a_live_page_sends_the_parts_that_change() -> Result<()> {
         curl.wait()?;
     }
     assert!(text().lines().all(|line| {
-        line.is_empty() || ["id: ", "data: ", ": "].iter().any(|word| line.starts_with(word))
+        line.is_empty()
+            || ["id: ", "data: ", "event: still-here", ": "]
+                .iter()
+                .any(|word| line.starts_with(word))
     }));
     Ok(())
 }

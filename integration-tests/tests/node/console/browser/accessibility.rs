@@ -11,7 +11,6 @@ use reelyard_integration_tests::rigs::console_samples::ConsoleSamples;
 use sha2::{Digest, Sha256};
 
 use super::super::console_yard::ConsoleYard;
-use super::visits::signed_in;
 
 /// A wide and a narrow window.
 const WIDE: (u32, u32) = (1440, 900);
@@ -43,7 +42,7 @@ fn size_of(png: &[u8]) -> Option<(u32, u32)> {
 }
 
 #[tokio::test]
-async fn a_short_page_has_no_scroll_bar() -> Result<()> {
+async fn only_a_long_page_scrolls_and_a_picture_has_its_width() -> Result<()> {
     let pages = ConsoleSamples::start()?;
     let browser = Browser::start(true).await?;
     browser.resize(WIDE.0, WIDE.1).await?;
@@ -52,17 +51,10 @@ async fn a_short_page_has_no_scroll_bar() -> Result<()> {
         let spare = "document.documentElement.scrollHeight - innerHeight";
         assert_eq!(browser.evaluate(spare).await?, 0, "{page}");
     }
-    Ok(())
-}
-
-#[tokio::test]
-async fn a_picture_has_the_width_of_its_window() -> Result<()> {
-    let pages = ConsoleSamples::start()?;
-    let browser = Browser::start(true).await?;
     browser.resize(NARROW.0, NARROW.1).await?;
     browser.open(&pages.url("/en/yard")).await?;
-    let has_bar = "innerWidth > document.documentElement.clientWidth";
-    assert_eq!(browser.evaluate(has_bar).await?, true, "the page has no scroll bar");
+    let scrolls = "document.documentElement.scrollHeight > innerHeight";
+    assert_eq!(browser.evaluate(scrolls).await?, true);
     assert_eq!(size_of(&browser.picture(None).await?), Some(NARROW));
     assert_eq!(size_of(&browser.picture(Some(600)).await?), Some((NARROW.0, 600)));
     Ok(())
@@ -87,20 +79,20 @@ const REPEATED: [&str; 13] = [
 
 /// Samples that have all parts between them. Colours come from tokens, so that other pages repeat their pairs.
 const OF_ALL_THEMES: [&str; 14] = [
-    "/yard",
-    "/hosts-ask",
-    "/host",
-    "/files-why",
-    "/tasks",
-    "/plan",
-    "/map",
-    "/boxes",
-    "/shares",
-    "/cluster",
-    "/settings",
-    "/refusal",
-    "/link-file",
-    "/sign-in-wrong",
+    "yard",
+    "hosts-ask",
+    "host",
+    "files-why",
+    "tasks",
+    "plan",
+    "map",
+    "boxes",
+    "shares",
+    "cluster",
+    "settings",
+    "refusal",
+    "link-file",
+    "sign-in-wrong",
 ];
 
 /// The checks report faults that are put into the page: otherwise an empty result would prove nothing.
@@ -136,85 +128,97 @@ async fn faults_are_found(browser: &Browser) -> Result<()> {
     Ok(())
 }
 
-/// The paths of the samples in this language, without [`REPEATED`].
-fn paths<'s>(pages: &'s ConsoleSamples, language: &str) -> Vec<&'s str> {
-    let start = format!("/{language}/");
-    let of_language =
-        pages.paths.iter().filter_map(|path| Some((path, path.strip_prefix(&start)?)));
-    let once = of_language.filter(|(_, name)| !REPEATED.contains(name));
-    once.map(|(path, _)| path.as_str()).collect()
+/// A check of all samples in one language: one browser opens each page once.
+struct PageCheck {
+    pages: ConsoleSamples,
+    browser: Browser,
+    found: Vec<String>,
+}
+
+impl PageCheck {
+    async fn start() -> Result<Self> {
+        let (pages, browser) = (ConsoleSamples::start()?, Browser::start(true).await?);
+        watch(&browser).await?;
+        Ok(PageCheck { pages, browser, found: Vec::new() })
+    }
+
+    fn add(&mut self, place: &str, lines: Vec<String>) {
+        self.found.extend(lines.into_iter().map(|line| format!("{place}: {line}")));
+    }
+
+    /// Whether no page in these widths is wider than its window, has a small target, or a state without words.
+    async fn reflow(&mut self, path: &str, widths: &[u32]) -> Result<()> {
+        let lines = wordless(&self.browser).await?;
+        self.add(path, lines);
+        for width in widths {
+            self.browser.resize(*width, 900).await?;
+            let lines =
+                [too_wide(&self.browser).await?, small_targets(&self.browser).await?].concat();
+            self.add(&format!("{path} at {width}"), lines);
+        }
+        Ok(())
+    }
+
+    async fn axe(&mut self, path: &str, rules: AxeRules) -> Result<()> {
+        let lines = violations(&self.browser, rules).await?;
+        self.add(&format!("{path}, {rules:?}"), lines);
+        Ok(())
+    }
+
+    async fn open(&self, path: &str) -> Result<()> {
+        self.browser.open(&self.pages.url(path)).await
+    }
+
+    fn end(self) {
+        assert!(self.found.is_empty(), "{}", self.found.join("\n"));
+    }
 }
 
 #[tokio::test]
-async fn axe_finds_nothing_on_english_pages_in_any_theme() -> Result<()> {
-    let pages = ConsoleSamples::start()?;
-    let browser = Browser::start(true).await?;
-    watch(&browser).await?;
-    browser.resize(WIDE.0, WIDE.1).await?;
-    browser.open(&pages.url("/en/find")).await?;
-    faults_are_found(&browser).await?;
-    let mut found = Vec::new();
-    for path in paths(&pages, "en") {
-        browser.open(&pages.url(path)).await?;
-        let mut add = |place: &str, lines: Vec<String>| {
-            found.extend(lines.into_iter().map(|line| format!("{path}, {place}: {line}")));
-        };
-        add("light", violations(&browser, AxeRules::All).await?);
-        if !OF_ALL_THEMES.iter().any(|name| path.ends_with(name)) {
+async fn english_pages_are_accessible_in_any_theme_and_reflow() -> Result<()> {
+    let mut check = PageCheck::start().await?;
+    check.browser.resize(WIDE.0, WIDE.1).await?;
+    check.open("/en/find").await?;
+    faults_are_found(&check.browser).await?;
+    for path in check.pages.paths_in("en") {
+        let name = path.trim_start_matches("/en/");
+        let has_new_parts = OF_ALL_THEMES.contains(&name);
+        check.open(&path).await?;
+        check.reflow(&path, if has_new_parts { &WIDTHS } else { &OTHER_WIDTHS }).await?;
+        if REPEATED.contains(&name) {
             continue;
         }
-        for theme in ["dark", "contrast"] {
-            set_theme(&browser, theme).await?;
-            add(theme, violations(&browser, AxeRules::Colours).await?);
+        check.browser.resize(WIDE.0, WIDE.1).await?;
+        check.axe(&path, AxeRules::All).await?;
+        for theme in if has_new_parts { &["dark", "contrast"][..] } else { &[] } {
+            set_theme(&check.browser, theme).await?;
+            check.axe(&format!("{path}, {theme}"), AxeRules::Colours).await?;
         }
     }
-    assert!(found.is_empty(), "{}", found.join("\n"));
+    check.end();
     Ok(())
 }
 
-/// Colours do not depend on the language or on the width.
+/// Colours do not depend on the language or on the width, and the sizes of targets are measured at two widths.
 #[tokio::test]
-async fn axe_finds_nothing_on_korean_pages_in_a_narrow_window() -> Result<()> {
-    let pages = ConsoleSamples::start()?;
-    let browser = Browser::start(true).await?;
-    watch(&browser).await?;
-    browser.resize(NARROW.0, NARROW.1).await?;
-    let mut found = Vec::new();
-    for path in paths(&pages, "ko") {
-        browser.open(&pages.url(path)).await?;
-        let lines = violations(&browser, AxeRules::WithoutColours).await?;
-        found.extend(lines.into_iter().map(|line| format!("{path}: {line}")));
-    }
-    assert!(found.is_empty(), "{}", found.join("\n"));
-    Ok(())
-}
-
-#[tokio::test]
-async fn every_page_reflows_has_targets_of_24_pixels_and_no_wordless_state() -> Result<()> {
-    let pages = ConsoleSamples::start()?;
-    let browser = Browser::start(true).await?;
-    let mut found = Vec::new();
-    for path in &pages.paths {
-        browser.open(&pages.url(path)).await?;
-        let lines = wordless(&browser).await?;
-        found.extend(lines.into_iter().map(|line| format!("{path}: {line}")));
-        let has_new_parts =
-            path.starts_with("/en/") && OF_ALL_THEMES.iter().any(|name| path.ends_with(name));
-        for width in if has_new_parts { &WIDTHS[..] } else { &OTHER_WIDTHS[..] } {
-            browser.resize(*width, 900).await?;
-            let lines = [too_wide(&browser).await?, small_targets(&browser).await?].concat();
-            found.extend(lines.into_iter().map(|line| format!("{path} at {width}: {line}")));
+async fn korean_pages_are_accessible_in_a_narrow_window_and_reflow() -> Result<()> {
+    let mut check = PageCheck::start().await?;
+    for path in check.pages.paths_in("ko") {
+        check.open(&path).await?;
+        check.reflow(&path, &OTHER_WIDTHS).await?;
+        if REPEATED.contains(&path.trim_start_matches("/ko/")) {
+            continue;
         }
+        check.browser.resize(NARROW.0, NARROW.1).await?;
+        check.axe(&path, AxeRules::WithoutColours).await?;
     }
-    assert!(found.is_empty(), "{}", found.join("\n"));
+    check.end();
     Ok(())
 }
 
-#[tokio::test]
-async fn axe_finds_nothing_on_the_pages_of_a_node() -> Result<()> {
-    let yard = ConsoleYard::start()?;
-    let browser = signed_in(&yard).await?;
-    watch(&browser).await?;
+/// The pages of a node with data. Their colours and sizes are those of the samples. The pictures are for people.
+pub(super) async fn axe_finds_nothing(yard: &ConsoleYard, browser: &Browser) -> Result<()> {
+    watch(browser).await?;
     browser.resize(WIDE.0, WIDE.1).await?;
     let mut found = Vec::new();
     let pages = [
@@ -240,17 +244,17 @@ async fn axe_finds_nothing_on_the_pages_of_a_node() -> Result<()> {
     let host = format!("/hosts/{}", yard.ground.destination(0));
     for page in pages.into_iter().chain([host.as_str()]) {
         browser.open(&format!("{}/console{page}", yard.url())).await?;
-        let lines = violations(&browser, AxeRules::All).await?;
+        let lines = violations(browser, AxeRules::WithoutColours).await?;
         found.extend(lines.into_iter().map(|line| format!("{page}: {line}")));
-        keep_picture(&browser, page, "wide").await?;
-        set_theme(&browser, "dark").await?;
+        keep_picture(browser, page, "wide").await?;
+        set_theme(browser, "dark").await?;
         browser.resize(NARROW.0, NARROW.1).await?;
-        keep_picture(&browser, page, "narrow").await?;
+        keep_picture(browser, page, "narrow").await?;
         browser.resize(WIDE.0, WIDE.1).await?;
     }
-    assert!(found.is_empty(), "{}", found.join("\n"));
+    ensure!(found.is_empty(), "{}", found.join("\n"));
     let errors = browser.console_errors().await?;
-    assert!(errors.is_empty(), "{errors:?}");
+    ensure!(errors.is_empty(), "{errors:?}");
     Ok(())
 }
 

@@ -16,7 +16,7 @@ use super::visits::{signed_in_as, until};
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// Changes that the page must see.
-const CHANGES: u64 = 250;
+const CHANGES: u64 = 120;
 
 /// Changes the mode of a host on and on, and counts the changes.
 async fn change(url: String, token: String, changes: Arc<AtomicU64>) {

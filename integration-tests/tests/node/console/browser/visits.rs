@@ -6,7 +6,7 @@ use reelyard_integration_tests::probes::browser::Browser;
 use reelyard_integration_tests::probes::waiting::eventually_some;
 
 use super::super::console_yard::{ConsoleYard, FILES, Visit};
-use super::accessibility::keep_picture;
+use super::accessibility::{axe_finds_nothing, keep_picture};
 
 /// Waits until an element shows these words.
 pub(super) async fn until_shown(browser: &Browser, selector: &str, words: &str) {
@@ -57,6 +57,7 @@ async fn a_person_does_the_main_task_of_each_page() -> Result<()> {
     tasks_and_plan(&yard, &browser).await?;
     a_link(&yard, &browser).await?;
     records_and_node(&yard, &browser).await?;
+    axe_finds_nothing(&yard, &browser).await?;
     in_korean_on_a_phone(&yard, &browser).await?;
     a_cut_connection_is_visible_and_recovers(&mut yard, &browser).await
 }
@@ -245,13 +246,20 @@ async fn a_cut_connection_is_visible_and_recovers(
     browser: &Browser,
 ) -> Result<()> {
     open(yard, browser, "/hosts").await?;
-    until(browser, "!document.documentElement.classList.contains('is-stale')").await;
+    let (is_stale, bar) = ("document.documentElement.classList.contains('is-stale')", "#stale-bar");
+    until(browser, &format!("!{is_stale}")).await;
+    // A node that is paused ends no connection.
+    yard.node.pause()?;
+    until(browser, is_stale).await;
+    until_shown(browser, bar, "초 동안 노드에서 소식이 없습니다").await;
+    yard.node.wake()?;
+    until(browser, &format!("!{is_stale}")).await;
     yard.node.kill();
-    until(browser, "document.documentElement.classList.contains('is-stale')").await;
-    until(browser, "!document.querySelector('#stale-bar').hidden").await;
+    until(browser, is_stale).await;
+    until_shown(browser, bar, "초 동안 노드에서 소식이 없습니다").await;
     yard.node.start_again()?;
-    until(browser, "!document.documentElement.classList.contains('is-stale')").await;
-    until(browser, "document.querySelector('#stale-bar').hidden").await;
+    until(browser, &format!("!{is_stale}")).await;
+    until(browser, &format!("document.querySelector('{bar}').hidden")).await;
     Ok(())
 }
 
