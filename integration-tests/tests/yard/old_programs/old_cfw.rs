@@ -172,7 +172,7 @@ fn a_cfw_that_fails_everything_backs_off_and_starves_none() -> Result<()> {
     let _polling = [0, 1].map(|number| polling(&ground, &hosts[number], ways[number]));
     let long = [("task.back_off_base", "10m"), ("task.back_off_cap", "10m")];
     let node = start_node(&ground, &long)?;
-    // The first file goes to the first host only if the node has the lists of both.
+    // A file goes to the first host only if the node has the lists of both.
     for number in 0..2 {
         let path = format!("/api/v1/hosts/{}", ground.destination(number));
         wait_for("a list of each host", &[&node], || {
@@ -183,15 +183,20 @@ fn a_cfw_that_fails_everything_backs_off_and_starves_none() -> Result<()> {
     wait_for("every file on the other host", &[&node], || {
         names.iter().all(|name| is_on(&ground, 1, name.as_bytes())).then_some(())
     })?;
-    let ended = task_in(&ground, "first.mpg", "failed").context("one failure")?;
+    let failed = names.into_iter().find_map(|name| {
+        let ended = task_in(&ground, name, "failed")?;
+        Some((name, ended))
+    });
+    let (name, ended) = failed.context("one failure")?;
     assert_eq!(ended["blame"], "destination", "{ended}");
     let host = ground.destination(0);
     let shown = ground.get(&format!("/api/v1/hosts/{host}")).context("the host")?;
-    let reason = format!("{host} reported done but does not list first.mpg");
+    let reason = format!("{host} reported done but does not list {name}");
     assert_eq!(shown["back_off"]["reason"], reason, "{shown}");
     let log = node.log_text();
     let warned = log.lines().find(|line| line.contains("WARN") && line.contains("in backoff"));
-    assert!(warned.is_some_and(|line| line.contains("does not list first.mpg")), "{log}");
+    let unlisted = format!("does not list {name}");
+    assert!(warned.is_some_and(|line| line.contains(&unlisted)), "{log}");
     Ok(())
 }
 
