@@ -28,15 +28,34 @@ impl PageRange {
     }
 }
 
+/// The fewest items that are kept before the items behind a page are dropped.
+const KEPT: usize = 1024;
+
 /// The items of a page in the order of their keys. Items with the same key are in the order of their numbers, also in
-/// descending order.
-pub fn page_by_number(mut items: Vec<(u64, ItemNumber)>, page: &PageRange) -> Vec<ItemNumber> {
-    if page.descending {
-        items.iter_mut().for_each(|(key, _)| *key = u64::MAX - *key);
+/// descending order. Of a long list, only about twice the items up to the end of the page are kept.
+pub fn page_by_number(
+    items: impl Iterator<Item = (u64, ItemNumber)>,
+    page: &PageRange,
+) -> Vec<ItemNumber> {
+    let most = page.positions.end.saturating_mul(2).max(KEPT);
+    let mut kept: Vec<(u64, ItemNumber)> = Vec::new();
+    // The first item that is known to be behind the page.
+    let mut behind = (u64::MAX, ItemNumber::MAX);
+    for (key, item) in items {
+        let item = (if page.descending { u64::MAX - key } else { key }, item);
+        if item >= behind {
+            continue;
+        }
+        kept.push(item);
+        if kept.len() == most {
+            let (_, first_behind, _) = kept.select_nth_unstable(most / 2);
+            behind = *first_behind;
+            kept.truncate(most / 2);
+        }
     }
-    let end = page.positions.end.min(items.len());
+    let end = page.positions.end.min(kept.len());
     let start = page.positions.start.min(end);
-    let shown = selected(&mut items, start..end);
+    let shown = selected(&mut kept, start..end);
     shown.sort_unstable();
     shown.iter().map(|(_, item)| *item).collect()
 }
@@ -185,16 +204,17 @@ mod tests {
     #[test]
     fn a_page_by_number_is_the_same_part_of_the_sorted_list() {
         let mut random = fastrand::Rng::with_seed(7);
-        for length in [0, 1, 2, 40, 1000] {
+        for length in [0, 1, 2, 40, 1000, 5000] {
+            let keys = 30 + length as u64 / 2;
             let items: Vec<(u64, u32)> =
-                (0..length).map(|item| (random.u64(0..30), item as u32)).collect();
+                (0..length).map(|item| (random.u64(0..keys), item as u32)).collect();
             for page in pages(length) {
                 let mut sorted = items.clone();
                 sorted.sort_by_key(|(key, item)| {
                     (if page.descending { u64::MAX - key } else { *key }, *item)
                 });
                 let sorted: Vec<u32> = sorted.iter().map(|(_, item)| *item).collect();
-                assert_eq!(page_by_number(items.clone(), &page), cut(&sorted, &page), "{page:?}");
+                assert_eq!(page_by_number(items.iter().copied(), &page), cut(&sorted, &page), "{page:?}");
             }
         }
     }

@@ -231,7 +231,7 @@ fn in_order(
     };
     let by = |key: fn(&IndexedShare) -> u64| {
         let keyed = links.iter().filter_map(|item| Some((key(index.share(*item)?), *item)));
-        page_by_number(keyed.collect(), page)
+        page_by_number(keyed, page)
     };
     match column {
         "path" => by_text(IndexedText::Path),

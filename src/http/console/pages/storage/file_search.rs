@@ -125,7 +125,7 @@ impl FileSearch<'_> {
         let by = |key: &dyn Fn(FileId) -> u64| {
             // In the order of their ids, the values of neighbours are near each other in memory.
             let files = wanted.unwrap_or(self.listed).iter();
-            page_by_number(files.map(|file| (key(FileId(file)), file)).collect(), page)
+            page_by_number(files.map(|file| (key(FileId(file)), file)), page)
         };
         let shown = match self.query.sort.key.as_str() {
             "rank" => by(&|file| {
@@ -182,7 +182,7 @@ impl FileSearch<'_> {
         };
         let files: Vec<FileId> = self.listed_in_order(wanted).collect();
         let keyed = (0..).zip(&files).map(|(position, file)| (key(hits(*file)), position));
-        let shown = page_by_number(keyed.collect(), page).into_iter();
+        let shown = page_by_number(keyed, page).into_iter();
         shown.filter_map(|position| files.get(position as usize).copied()).collect()
     }
 }
