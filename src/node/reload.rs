@@ -190,7 +190,8 @@ impl NodeReloader {
             let listener = self.share_links.prepare(&config).await.map_err(anyhow::Error::from)?;
             let shared = self.cluster.apply_config(&config, &settings.effective).await;
             shared.map_err(anyhow::Error::from)?;
-            let after = self.live.set(config).map_err(anyhow::Error::from)?;
+            let version = settings.record.as_ref().map(|record| record.version);
+            let after = self.live.set(config, version).map_err(anyhow::Error::from)?;
             // Before the owner of shares gets new roots, because it must find them open.
             self.share_links.apply_config(&after.config, listener).await;
             self.actors.apply_config(&before, &after);
@@ -264,7 +265,7 @@ impl Wiring {
         ChangeSettings::send(&self.share_files, of_both);
         // The operator may have mounted a root just before the reload.
         self.share_files.addr().do_send(share_files::CheckRoots);
-        self.boxes.apply_config(before, after);
+        self.boxes.apply_config(before, in_force);
         let of_tasks = |config| (settings::tasks(config), settings::hosts(config));
         ChangeSettings::send(&self.task_manager, (of_tasks(before), of_tasks(after)));
     }
