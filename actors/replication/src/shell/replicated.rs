@@ -61,6 +61,11 @@ impl<P: Piece, V, C> Replicated<P, V, C> {
     pub fn publish_change(&self, at: Millis, change: C) {
         if let Some(feed) = &self.feed {
             feed.publish(at, change);
+    /// Whether other nodes hold the log as well.
+    pub fn has_other_members(&self) -> bool {
+        self.log.has_other_members()
+    }
+
         }
     }
 
