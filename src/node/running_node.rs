@@ -105,7 +105,7 @@ impl RunningNode {
         ];
         let (cluster, forwarded) =
             ClusterLink::start(identity, &config, &running.effective, &clock).await?;
-        running.show_in(&cluster);
+        running.show_in(&config, &cluster);
         let transport = Arc::new(cluster.transport().clone());
         let clocks = NodeClocks::new(clock.clone());
         let options = settings::journal(&config, identity, &clocks);
