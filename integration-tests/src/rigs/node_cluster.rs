@@ -158,6 +158,16 @@ impl NodeCluster {
         let url = format!("http://{}{path}", self.nodes[index].api);
         let mut curl = std::process::Command::new("curl");
         curl.args(["-s", "-i", "-m", "20", "-X", method, "-H", &bearer]);
+        let version = applied.out.split_once("version ").map_or("", |(_, rest)| rest);
+        let version: String = version.chars().take_while(char::is_ascii_digit).collect();
+        for node in &self.nodes {
+            let (place, process) = (node.data_dir.join("settings-on-record"), &node.process);
+            let process = process.as_ref().context("the node does not run")?;
+            wait_for("the root is in force", &[process], || {
+                let kept = std::fs::read_to_string(&place).ok()?;
+                kept.contains(&format!(", version {version}\n")).then_some(())
+            })?;
+        }
         if !body.is_empty() {
             curl.args(["-H", "Content-Type: application/json", "-d", body]);
         }
