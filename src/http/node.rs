@@ -100,6 +100,14 @@ pub fn serve(
                 web::resource("/shared-files/{id}").route(api::read().to(passed_files::answer)),
             )
             .service(
+                web::resource("/shared-files/{id}/contents")
+                    .route(api::read().to(passed_files::contents)),
+            )
+            .service(
+                web::resource("/shared-files/{id}/archive")
+                    .route(api::read().to(passed_files::archive)),
+            )
+            .service(
                 web::resource("/shared-files/{id}/count")
                     .route(api::read().to(passed_files::count)),
             )

@@ -1,4 +1,4 @@
-//! Files of shares for other nodes, which do not see their root.
+//! Files and directories of shares for other nodes, which do not see their root.
 //!
 //! A call arrives on a stream that another node opened for itself. Without `from` and `to` the answer has the state of the file. With them
 //! the answer has these bytes of the state that `If-Match` names. A call makes no further hop.
@@ -8,7 +8,7 @@ use actix_web::web::{self, Bytes};
 use actix_web::{HttpRequest, HttpResponse};
 use futures::stream;
 use reelyard_core::event::RequestId;
-use reelyard_links::{CountedThere, FileForOther, NotPassed};
+use reelyard_links::{ArchiveForOther, CountedThere, FileForOther, NotPassed};
 use reelyard_shares::share_expiry::{ClientKey, ShareError, ShareId, TakeDownload};
 use serde::Deserialize;
 
@@ -52,6 +52,59 @@ pub async fn answer(
         return HttpResponse::PreconditionFailed().finish();
     }
     HttpResponse::Ok().no_chunking(to - from).streaming(bytes(file, from, to))
+}
+
+/// `GET /shared-files/{id}/contents`, for other nodes only: what the page of a share shows.
+pub async fn contents(
+    request: HttpRequest,
+    state: web::Data<NodeHttpState>,
+    id: web::Path<String>,
+) -> HttpResponse {
+    let (true, Ok(id)) = (is_of_node(&request), id.parse::<ShareId>()) else {
+        return HttpResponse::NotFound().finish();
+    };
+    let looked = match state.share_links.files() {
+        Some(files) => web::block(move || files.contents(id)).await,
+        None => Ok(Err(NotPassed::Away)),
+    };
+    HttpResponse::Ok().json(looked.unwrap_or(Err(NotPassed::Unknown)))
+}
+
+/// An archive that another node asks for.
+#[derive(Clone, Copy, Debug, Deserialize)]
+pub struct ArchiveAsked {
+    checked: bool,
+}
+
+/// `GET /shared-files/{id}/archive`, for other nodes only.
+pub async fn archive(
+    request: HttpRequest,
+    state: web::Data<NodeHttpState>,
+    id: web::Path<String>,
+    asked: web::Query<ArchiveAsked>,
+) -> HttpResponse {
+    let (true, Ok(id)) = (is_of_node(&request), id.parse::<ShareId>()) else {
+        return HttpResponse::NotFound().finish();
+    };
+    let begun = match state.share_links.files() {
+        Some(files) => files.archive(id, asked.checked).await,
+        None => Err(NotPassed::Away),
+    };
+    match begun {
+        Ok(archive) => HttpResponse::Ok().streaming(archive_bytes(archive)),
+        Err(why) => HttpResponse::Conflict().json(why),
+    }
+}
+
+fn archive_bytes(
+    archive: ArchiveForOther,
+) -> impl futures::Stream<Item = Result<Bytes, actix_web::Error>> {
+    stream::try_unfold(archive, move |mut archive| async move {
+        match archive.next().await {
+            Some(bytes) => Ok(Some((Bytes::from(bytes?), archive))),
+            None => Ok(None),
+        }
+    })
 }
 
 /// A download that the leader counts for another node.

@@ -17,6 +17,8 @@ pub struct LiveConfig(Arc<ArcSwap<ActiveConfig>>);
 pub struct ActiveConfig {
     /// The configuration itself.
     pub config: NodeConfig,
+    /// The version of the settings on record that it has. None if it has none.
+    pub version: Option<u64>,
     /// HTTP client for calls to hosts.
     pub calls: reqwest::Client,
     /// HTTP client for calls to webhooks.
@@ -26,13 +28,13 @@ pub struct ActiveConfig {
 }
 
 impl LiveConfig {
-    /// Starts with `config`.
+    /// Starts with `config`, of this version of the settings on record.
     ///
     /// # Errors
     ///
     /// The HTTP client for calls to hosts cannot be created.
-    pub fn new(config: NodeConfig) -> Result<Self, reqwest::Error> {
-        Ok(LiveConfig(Arc::new(ArcSwap::from_pointee(ActiveConfig::of(config)?))))
+    pub fn new(config: NodeConfig, version: Option<u64>) -> Result<Self, reqwest::Error> {
+        Ok(LiveConfig(Arc::new(ArcSwap::from_pointee(ActiveConfig::of(config, version)?))))
     }
 
     /// Replaces the configuration, and returns the new one.
@@ -40,8 +42,12 @@ impl LiveConfig {
     /// # Errors
     ///
     /// The HTTP client for calls to hosts cannot be created. Then nothing changes.
-    pub(super) fn set(&self, config: NodeConfig) -> Result<Arc<ActiveConfig>, reqwest::Error> {
-        let in_force = Arc::new(ActiveConfig::of(config)?);
+    pub(super) fn set(
+        &self,
+        config: NodeConfig,
+        version: Option<u64>,
+    ) -> Result<Arc<ActiveConfig>, reqwest::Error> {
+        let in_force = Arc::new(ActiveConfig::of(config, version)?);
         self.0.store(Arc::clone(&in_force));
         Ok(in_force)
     }
@@ -53,12 +59,12 @@ impl LiveConfig {
 }
 
 impl ActiveConfig {
-    fn of(config: NodeConfig) -> Result<Self, reqwest::Error> {
+    fn of(config: NodeConfig, version: Option<u64>) -> Result<Self, reqwest::Error> {
         let calls = http_client(&settings::calls(&config))?;
         let webhooks = webhook_client(
             config.share.webhooks.webhooks.0.values().any(|hook| hook.url.is_https()),
         )?;
         let ignore_prefixes = settings::tasks(&config).ignore_prefixes;
-        Ok(ActiveConfig { config, calls, webhooks, ignore_prefixes })
+        Ok(ActiveConfig { config, version, calls, webhooks, ignore_prefixes })
     }
 }

@@ -1,4 +1,4 @@
-//! Files of shares at the other members, for a node that does not see their root.
+//! Files and directories of shares at the other members, for a node that does not see their root.
 //!
 //! The members are asked whether they see it; the last one that did is asked first. Two requests follow each other on
 //! one stream: for the state of the file, and for its bytes.
@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use futures::StreamExt;
+use futures::future::BoxFuture;
 use futures::stream::FuturesUnordered;
 use http_body_util::{BodyExt, Empty, Limited};
 use hyper::body::Incoming;
@@ -18,10 +19,12 @@ use hyper::client::conn::http1::{self, SendRequest};
 use hyper_util::rt::TokioIo;
 use reelyard_journal::Journal;
 use reelyard_links::{
-    CountedThere, NotPassed, OtherNodes, PassedBytes, PassedFile, Passing, SharedFileFacts,
+    CountedThere, NotPassed, OtherNodes, PassedBytes, PassedFile, Passing, SharedContents,
+    SharedFileFacts,
 };
 use reelyard_replication::{CallTarget, CommitError, Leadership, Member};
 use reelyard_shares::share_expiry::{RootName, ShareError, ShareId, TakeDownload};
+use serde::de::DeserializeOwned;
 use tokio::io::AsyncWriteExt;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::time::timeout;
@@ -38,8 +41,11 @@ const ANSWER_TIME: Duration = Duration::from_secs(1);
 /// How long no member is asked again for a root that none of them sees.
 const ASK_AGAIN: Duration = Duration::from_secs(1);
 
-/// The longest answer without bytes of a file.
-const LONGEST_ANSWER: usize = 4 << 10;
+/// The longest answer without bytes of a file. A list has at most 500 entries.
+const LONGEST_ANSWER: usize = 1 << 20;
+
+/// Time limit for the begin of an archive whose files are all opened first.
+const CHECK_TIME: Duration = Duration::from_secs(60);
 
 /// Time limit for the leader to count a download.
 const COUNT_TIME: Duration = Duration::from_secs(3);
@@ -68,14 +74,17 @@ enum RootSight {
     Nowhere(Instant),
 }
 
-/// The answer of a member about a file.
-type FileLookUp = Result<SharedFileFacts, NotPassed>;
+/// The question to one member, and its answer.
+type MemberAnswer<'m, T> = BoxFuture<'m, io::Result<Result<T, NotPassed>>>;
+
+/// A stream to a member for requests.
+type MemberStream = SendRequest<Empty<Bytes>>;
 
 /// A file at a member, and the stream to it.
 struct FileAtMember {
     facts: SharedFileFacts,
     id: ShareId,
-    sender: SendRequest<Empty<Bytes>>,
+    sender: MemberStream,
     slot: Option<OwnedSemaphorePermit>,
 }
 
@@ -102,37 +111,96 @@ impl MemberFiles {
         self.roots.lock().unwrap_or_else(PoisonError::into_inner).insert(root, sight);
     }
 
-    /// Asks one member within the time limit.
-    async fn ask(
-        &self,
-        member: Member,
-        id: ShareId,
-    ) -> (u64, Result<(SharedFileFacts, SendRequest<Empty<Bytes>>), NotPassed>) {
-        let number = member.number;
-        let answer = match timeout(ANSWER_TIME, self.look_up(member, id)).await {
-            Ok(Ok((Ok(facts), sender))) => Ok((facts, sender)),
-            Ok(Ok((Err(why), _))) => Err(why),
-            Ok(Err(error)) => {
-                tracing::debug!(node = number, %error, "a member was not asked for a shared file");
-                Err(NotPassed::Unknown)
-            }
-            Err(_) => Err(NotPassed::Unknown),
+    /// Asks the members until one has what is asked for: first the one that saw the root last.
+    async fn search<'m, T>(
+        &'m self,
+        root: RootName,
+        question: impl Fn(Member) -> MemberAnswer<'m, T>,
+    ) -> Result<(Member, T), NotPassed> {
+        let (mut members, known) = self.others(&root);
+        if members.is_empty() {
+            return Err(NotPassed::Away);
+        }
+        let ask = |member: Member| {
+            let asking = question(member.clone());
+            async move { (member.clone(), within_time(&member, asking).await) }
         };
-        (number, answer)
+        let mut refusals = Vec::new();
+        let first = members.iter().position(|member| Some(member.number) == known);
+        if let Some(first) = first {
+            match ask(members.swap_remove(first)).await {
+                (member, Ok(found)) => return Ok((member, found)),
+                (_, Err(NotPassed::Absent)) => return Err(NotPassed::Absent),
+                (_, Err(why)) => refusals.push(why),
+            }
+        }
+        let mut asking: FuturesUnordered<_> = members.into_iter().map(ask).collect();
+        while let Some((member, answer)) = asking.next().await {
+            match answer {
+                Ok(found) => {
+                    self.remember(root, RootSight::At(member.number));
+                    return Ok((member, found));
+                }
+                Err(why) => refusals.push(why),
+            }
+        }
+        let why = of_all(&refusals);
+        if why == NotPassed::Away {
+            self.remember(root, RootSight::Nowhere(Instant::now()));
+        }
+        Err(why)
     }
 
-    async fn look_up(
+    /// Asks a member on a new stream, which remains open.
+    async fn look_up<T: DeserializeOwned>(
         &self,
         member: Member,
-        id: ShareId,
-    ) -> io::Result<(FileLookUp, SendRequest<Empty<Bytes>>)> {
+        target: &str,
+    ) -> io::Result<Result<(T, MemberStream), NotPassed>> {
         let mut sender = self.open(member).await?;
-        let body = answer(&mut sender, &format!("/shared-files/{id}")).await?;
-        Ok((serde_json::from_slice(&body)?, sender))
+        let body = answer(&mut sender, target).await?;
+        let found: Result<T, NotPassed> = serde_json::from_slice(&body)?;
+        Ok(found.map(|found| (found, sender)))
+    }
+
+    /// Begins to fetch an archive from a member.
+    async fn begin_archive(
+        &self,
+        member: Member,
+        (id, is_checked): (ShareId, bool),
+        slot: OwnedSemaphorePermit,
+    ) -> io::Result<PassedBytes> {
+        let mut sender = self.open(member).await?;
+        let target = format!("/shared-files/{id}/archive?checked={is_checked}");
+        let limit = if is_checked { CHECK_TIME } else { ANSWER_TIME };
+        let answer = timeout(limit, sender.send_request(request(&target, None)?)).await?;
+        passed_bytes(answer.map_err(io::Error::other)?, Some(slot))
+    }
+
+    async fn find_contents(
+        &self,
+        id: ShareId,
+        root: RootName,
+    ) -> Result<(Member, SharedContents), NotPassed> {
+        let target = format!("/shared-files/{id}/contents");
+        let found = self.search(root, |member| {
+            let target = target.clone();
+            Box::pin(async move { self.look_up::<SharedContents>(member, &target).await })
+        });
+        let (member, (contents, _)) = found.await?;
+        Ok((member, contents))
+    }
+
+    fn slot(&self) -> Option<OwnedSemaphorePermit> {
+        let slot = Arc::clone(&self.slots).try_acquire_owned().ok();
+        if slot.is_none() {
+            tracing::debug!(AT_ONCE, "too many downloads are passed through at a time");
+        }
+        slot
     }
 
     /// Opens a stream to a member.
-    async fn open(&self, member: Member) -> io::Result<SendRequest<Empty<Bytes>>> {
+    async fn open(&self, member: Member) -> io::Result<MemberStream> {
         let target = CallTarget { node: member.number, record: member.record };
         let stream = self.cluster.transport().open_forward(&target).await;
         let mut stream = stream.map_err(io::Error::other)?;
@@ -158,6 +226,33 @@ impl MemberFiles {
     }
 }
 
+/// The answer of a member within the time limit.
+async fn within_time<T>(member: &Member, asking: MemberAnswer<'_, T>) -> Result<T, NotPassed> {
+    match timeout(ANSWER_TIME, asking).await {
+        Ok(Ok(answer)) => answer,
+        Ok(Err(error)) => {
+            let node = member.number;
+            tracing::debug!(node, %error, "a member was not asked for a shared file");
+            Err(NotPassed::Unknown)
+        }
+        Err(_) => Err(NotPassed::Unknown),
+    }
+}
+
+/// The bytes of an answer, as they arrive.
+fn passed_bytes(
+    answer: hyper::Response<Incoming>,
+    slot: Option<OwnedSemaphorePermit>,
+) -> io::Result<PassedBytes> {
+    if answer.status().as_u16() != 200 {
+        let status = answer.status();
+        return Err(io::Error::other(format!("the node with the file answered {status}")));
+    }
+    let (sender, bytes) = mpsc::channel(AHEAD);
+    tokio::spawn(pump(answer.into_body(), sender, slot));
+    Ok(bytes)
+}
+
 /// Why no member has the file. The root is away only if it is away at each of them.
 fn of_all(refusals: &[NotPassed]) -> NotPassed {
     if refusals.contains(&NotPassed::Absent) {
@@ -178,7 +273,7 @@ fn in_short_reads() -> http1::Builder {
 }
 
 /// Sends a request, and reads its short answer.
-async fn answer(sender: &mut SendRequest<Empty<Bytes>>, target: &str) -> io::Result<Bytes> {
+async fn answer(sender: &mut MemberStream, target: &str) -> io::Result<Bytes> {
     let answer = sender.send_request(request(target, None)?).await.map_err(io::Error::other)?;
     let body = Limited::new(answer.into_body(), LONGEST_ANSWER).collect().await;
     Ok(body.map_err(io::Error::other)?.to_bytes())
@@ -199,42 +294,39 @@ impl OtherNodes for MemberFiles {
         root: RootName,
     ) -> Passing<'_, Result<Box<dyn PassedFile>, NotPassed>> {
         Box::pin(async move {
-            let Ok(slot) = Arc::clone(&self.slots).try_acquire_owned() else {
-                tracing::debug!(AT_ONCE, "too many downloads are passed through at a time");
-                return Err(NotPassed::Unknown);
-            };
-            let (mut members, known) = self.others(&root);
-            if members.is_empty() {
-                return Err(NotPassed::Away);
-            }
-            let found = |facts, sender| -> Box<dyn PassedFile> {
-                Box::new(FileAtMember { facts, id, sender, slot: Some(slot) })
-            };
-            let mut refusals = Vec::new();
-            let first = members.iter().position(|member| Some(member.number) == known);
-            if let Some(first) = first {
-                match self.ask(members.swap_remove(first), id).await.1 {
-                    Ok((facts, sender)) => return Ok(found(facts, sender)),
-                    Err(NotPassed::Absent) => return Err(NotPassed::Absent),
-                    Err(why) => refusals.push(why),
-                }
-            }
-            let mut asking: FuturesUnordered<_> =
-                members.into_iter().map(|member| self.ask(member, id)).collect();
-            while let Some((number, answer)) = asking.next().await {
-                match answer {
-                    Ok((facts, sender)) => {
-                        self.remember(root, RootSight::At(number));
-                        return Ok(found(facts, sender));
-                    }
-                    Err(why) => refusals.push(why),
-                }
-            }
-            let why = of_all(&refusals);
-            if why == NotPassed::Away {
-                self.remember(root, RootSight::Nowhere(Instant::now()));
-            }
-            Err(why)
+            let slot = self.slot().ok_or(NotPassed::Unknown)?;
+            let target = format!("/shared-files/{id}");
+            let found = self.search(root, |member| {
+                let target = target.clone();
+                Box::pin(async move { self.look_up::<SharedFileFacts>(member, &target).await })
+            });
+            let (_, (facts, sender)) = found.await?;
+            let file = FileAtMember { facts, id, sender, slot: Some(slot) };
+            Ok(Box::new(file) as Box<dyn PassedFile>)
+        })
+    }
+
+    fn contents(
+        &self,
+        id: ShareId,
+        root: RootName,
+    ) -> Passing<'_, Result<SharedContents, NotPassed>> {
+        Box::pin(async move { Ok(self.find_contents(id, root).await?.1) })
+    }
+
+    fn archive(
+        &self,
+        id: ShareId,
+        root: RootName,
+        is_checked: bool,
+    ) -> Passing<'_, Result<PassedBytes, NotPassed>> {
+        Box::pin(async move {
+            let slot = self.slot().ok_or(NotPassed::Unknown)?;
+            let (member, _) = self.find_contents(id, root).await?;
+            self.begin_archive(member, (id, is_checked), slot).await.map_err(|error| {
+                tracing::debug!(%error, "an archive of another node has not begun");
+                NotPassed::Unknown
+            })
         })
     }
 
@@ -279,13 +371,7 @@ impl PassedFile for FileAtMember {
                 Ok(answer) => answer.map_err(io::Error::other)?,
                 Err(_) => return Err(io::ErrorKind::TimedOut.into()),
             };
-            if answer.status().as_u16() != 200 {
-                let status = answer.status();
-                return Err(io::Error::other(format!("the node with the file answered {status}")));
-            }
-            let (sender, bytes) = mpsc::channel(AHEAD);
-            tokio::spawn(pump(answer.into_body(), sender, self.slot.take()));
-            Ok(bytes)
+            passed_bytes(answer, self.slot.take())
         })
     }
 }

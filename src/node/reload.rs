@@ -1,16 +1,17 @@
 //! Reloads the configuration of a running node. Settings that can change at once do, and the others
 //! are named.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use reelyard_access::audit::{AuditRecord, AuditRecorder};
 use reelyard_api::{Change, ChangeEvent, ConfigurationChange};
 use reelyard_core::actor_parts::ChangeSettings;
 use reelyard_core::clock::Clock;
-use reelyard_core::settings::{Gathered, SettingsGroup};
+use reelyard_core::settings::{ConfigFault, Gathered, SettingOrigin, SettingsGroup};
 use reelyard_settings::cluster_settings::SettingsText;
 use reelyard_shares::share_files;
+use reelyard_shares::webhook::{HookConfig, WebhookName};
 use tokio::sync::Mutex;
 
 use super::actors::Wiring;
@@ -51,10 +52,12 @@ pub(super) struct RunningSettings {
 
 impl RunningSettings {
     /// Makes the cluster's page and warnings say how the node runs with the settings on record.
-    pub(super) fn show_in(&self, cluster: &ClusterLink) {
+    pub(super) fn show_in(&self, config: &NodeConfig, cluster: &ClusterLink) {
         let differing = self.record.as_ref().map(|record| record.differing(&self.own));
         let keys = differing.unwrap_or_default().into_iter().map(|difference| difference.key);
-        cluster.set_record(self.record.is_some(), keys.collect());
+        let silent = config.share.webhooks.webhooks.without_secret();
+        let silent = silent.map(|(name, _)| name.to_string()).collect();
+        cluster.set_record(self.record.is_some(), keys.collect(), silent);
     }
 }
 
@@ -84,6 +87,20 @@ async fn next(
     });
     let read: Result<NextSettings, ConfigFaults> = reading.await.map_err(anyhow::Error::from)?;
     Ok(read?)
+}
+
+/// The webhooks that are not so before, and whose secrets cannot be read on this node.
+fn unreadable_secrets(before: &NodeConfig, after: &NodeConfig) -> ConfigFaults {
+    let known = &before.share.webhooks.webhooks.0;
+    let new = after.share.webhooks.webhooks.without_secret();
+    let new = new.filter(|(name, hook)| known.get(*name) != Some(*hook));
+    let fault = |(name, hook): (&WebhookName, &HookConfig)| {
+        let file = hook.secret_file.as_deref().unwrap_or(Path::new("")).display();
+        let key = Some("share.webhooks".to_owned());
+        let what = format!("{name}: secret_file: {file} cannot be read on this node");
+        ConfigFault { origin: SettingOrigin::Default, key, what }
+    };
+    ConfigFaults(new.map(fault).collect())
 }
 
 impl NodeReloader {
@@ -126,7 +143,8 @@ impl NodeReloader {
     /// The changes on this node from one record to another. Without a first one, from the settings in force.
     ///
     /// # Errors
-    /// The other record has faults, or does not go with the settings of this node.
+    /// The other record has faults, or does not go with the settings of this node. The file of a new webhook must be
+    /// here: probably its path is wrong.
     pub async fn changes(
         &self,
         from: Option<RecordedSettings>,
@@ -138,6 +156,10 @@ impl NodeReloader {
         };
         let before = next(layers.clone(), own.clone(), from.or(in_force)).await?;
         let after = next(layers, own, Some(to)).await?;
+        let faults = unreadable_secrets(&before.config, &after.config);
+        if !faults.0.is_empty() {
+            return Err(faults.into());
+        }
         Ok(Reloaded::between(
             (&before.config, before.settings.effective.as_slice()),
             (&after.config, after.settings.effective.as_slice()),
@@ -190,7 +212,8 @@ impl NodeReloader {
             let listener = self.share_links.prepare(&config).await.map_err(anyhow::Error::from)?;
             let shared = self.cluster.apply_config(&config, &settings.effective).await;
             shared.map_err(anyhow::Error::from)?;
-            let after = self.live.set(config).map_err(anyhow::Error::from)?;
+            let version = settings.record.as_ref().map(|record| record.version);
+            let after = self.live.set(config, version).map_err(anyhow::Error::from)?;
             // Before the owner of shares gets new roots, because it must find them open.
             self.share_links.apply_config(&after.config, listener).await;
             self.actors.apply_config(&before, &after);
@@ -202,7 +225,7 @@ impl NodeReloader {
             keep_the_rest(&mut running.effective, std::mem::take(&mut settings.effective));
             settings.effective = std::mem::take(&mut running.effective);
             *running = settings;
-            running.show_in(&self.cluster);
+            running.show_in(&after.config, &self.cluster);
             self.actors.publish_reload(&reloaded);
         }
         Ok(reloaded)
@@ -264,7 +287,7 @@ impl Wiring {
         ChangeSettings::send(&self.share_files, of_both);
         // The operator may have mounted a root just before the reload.
         self.share_files.addr().do_send(share_files::CheckRoots);
-        self.boxes.apply_config(before, after);
+        self.boxes.apply_config(before, in_force);
         let of_tasks = |config| (settings::tasks(config), settings::hosts(config));
         ChangeSettings::send(&self.task_manager, (of_tasks(before), of_tasks(after)));
     }

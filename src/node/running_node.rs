@@ -90,7 +90,8 @@ impl RunningNode {
         private_dir::narrow(&data_dir, &settings::OWN_FILES);
         let identity = identity::identify(&configured.config)?;
         let (config, running) = with_record(configured, &data_dir, identity.cluster);
-        let live = LiveConfig::new(config.clone())?;
+        let version = running.record.as_ref().map(|record| record.version);
+        let live = LiveConfig::new(config.clone(), version)?;
         let shared = listener.try_clone().map_err(|error| NodeError::Listen(listen, error))?;
         let starting = StartingAnswers::begin(shared, http::certificate_of(&live), SHORT_START);
         let roots = share_links::open_roots(&config);
@@ -104,7 +105,7 @@ impl RunningNode {
         ];
         let (cluster, forwarded) =
             ClusterLink::start(identity, &config, &running.effective, &clock).await?;
-        running.show_in(&cluster);
+        running.show_in(&config, &cluster);
         let transport = Arc::new(cluster.transport().clone());
         let clocks = NodeClocks::new(clock.clone());
         let options = settings::journal(&config, identity, &clocks);

@@ -101,7 +101,7 @@ pub fn audit(config: &NodeConfig) -> AuditSettings {
     AuditSettings::of(&config.audit)
 }
 
-/// Settings of the webhooks, by name. The configuration refuses one with an unreadable secret.
+/// Settings of the webhooks, by name. One whose secret cannot be read on this node is left out.
 pub fn hooks(config: &NodeConfig) -> BTreeMap<WebhookName, WebhookSettings> {
     let age_limit = config.share.rules.webhook_retention;
     let mut settings = BTreeMap::new();

@@ -362,6 +362,10 @@ impl ReplicatedLog for Journal {
         *self.0.decides.borrow()
     }
 
+    fn has_other_members(&self) -> bool {
+        self.members().len() > 1
+    }
+
     fn disk_full(&self) -> Option<String> {
         Journal::disk_full(self)
     }

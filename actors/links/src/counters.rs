@@ -48,7 +48,7 @@ counters! {
     bytes,
     /// Started downloads of files, resumed ones included.
     downloads,
-    /// Files that another node was found to have, because their root is away here.
+    /// Files and directories that another node was found to have, because their root is away here.
     passed,
     /// Started archives.
     archives,

@@ -23,11 +23,12 @@ pub use access_log::{
     LinkAccessReader, LinkAccessRow, LoggedAddress,
 };
 pub use counters::ShareServerCounters;
-pub use passing::for_others::{FileForOther, SharedFiles};
+pub use passing::for_others::{ArchiveForOther, FileForOther, SharedFiles};
 pub use passing::other_nodes::{
     CountedThere, NotPassed, OtherNodes, PassedBytes, PassedFile, Passing, SharedFileFacts,
 };
 pub use server::{ShareServer, ShareServerCollaborators, ShareServerMeter};
+pub use serving::pages::listing::{DirectoryEntry, DirectoryListing, SharedContents};
 pub use serving::pages::qr_picture;
 pub use settings::{LinksConfig, PublicUrl, ShareServerSettings};
 pub use tls_settings::{ApiTlsConfig, CertificateFile, ShareTlsConfig, WorkerTlsConfig};

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 /// The format level that this program writes. A node of a later program reads it, and an earlier program
 /// refuses it.
-pub const FORMAT_LEVEL: u16 = 4;
+pub const FORMAT_LEVEL: u16 = 5;
 
 /// How a node is known to itself: its store says so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -44,6 +44,11 @@ pub trait ReplicatedLog: Send + Sync {
         true
     }
 
+    /// Whether other nodes hold the log as well: one of them may have led before.
+    fn has_other_members(&self) -> bool {
+        false
+    }
+
     /// Why the log accepts no commits for lack of room on the disk. None while there is room.
     fn disk_full(&self) -> Option<String>;
 

@@ -209,7 +209,7 @@ impl ManagersModel {
         let result = self.removals.apply(at, &event);
         let is_done = result.is_ok();
         let applied = AppliedEvent { request: RequestId(0), at, event, result };
-        self.remover_policy.on_applied(&applied, &self.removals, true);
+        self.remover_policy.on_applied(&applied, &self.removals, true, applied.at);
         is_done
     }
 }

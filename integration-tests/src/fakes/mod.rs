@@ -1,5 +1,6 @@
 //! Stand-ins for other programs, hosts and actors.
 
+pub mod cluster_power;
 pub mod external_program;
 pub mod hook_receiver;
 pub mod memory_hub;

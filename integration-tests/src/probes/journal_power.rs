@@ -1,7 +1,8 @@
 //! Simulates power losses and disk damage for a journal. After a power loss a disk holds everything that was
 //! synced and any part of later writes.
 
-use std::fs;
+use std::fs::{self, File};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -51,7 +52,7 @@ impl Plug {
         copy_tree(&self.dir.join("sled"), &image.join("sled"));
         copy(&self.dir.join(IDENTITY), &image.join(IDENTITY));
         let db = after_power_loss(&durable.db, &read(&self.dir.join(DB)), rng);
-        write(&image.join(DB), &db);
+        write_sparse(&image.join(DB), &db);
         let mark = after_power_loss(&durable.mark, &read(&self.dir.join(MARK)), rng);
         write(&image.join(MARK), &mark);
     }
@@ -197,6 +198,20 @@ fn copy(from: &Path, to: &Path) {
 
 fn read(path: &Path) -> Vec<u8> {
     fs::read(path).unwrap_or_default()
+}
+
+/// Writes a file with holes in place of zeros, as sled leaves many of them.
+fn write_sparse(path: &Path, bytes: &[u8]) {
+    let written = File::create(path).and_then(|file| {
+        file.set_len(bytes.len() as u64)?;
+        for (number, page) in bytes.chunks(PAGE).enumerate() {
+            if page.iter().any(|byte| *byte != 0) {
+                file.write_all_at(page, (number * PAGE) as u64)?;
+            }
+        }
+        Ok(())
+    });
+    written.unwrap_or_else(|error| panic!("{path:?}: {error}"));
 }
 
 fn write(path: &Path, bytes: &[u8]) {

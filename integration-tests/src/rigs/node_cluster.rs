@@ -64,6 +64,8 @@ pub struct NodeCluster {
     taken: BTreeSet<SocketAddr>,
     /// Further settings and tables of each node that is added.
     more: String,
+    /// The table with the certificate for all nodes. Empty without one.
+    certificate: String,
     /// The nodes, in the order in which they were added.
     pub nodes: Vec<ClusterNode>,
 }
@@ -83,8 +85,26 @@ impl NodeCluster {
             ip,
             taken: BTreeSet::new(),
             more: String::new(),
+            certificate: String::new(),
             nodes: Vec::new(),
         })
+    }
+
+    /// Three nodes with mutual TLS between them.
+    pub fn three_with_certificates() -> Result<Self> {
+        let mut cluster = NodeCluster::new()?;
+        let (dir, ip) = (cluster.path().join("certs"), cluster.ip.to_string());
+        let dir = dir.display();
+        for made in [&["init"][..], &["node", &ip]] {
+            let dir = dir.to_string();
+            let ran = binary::run(&[&["cluster", "certs"], made, &["--dir", &dir]].concat());
+            anyhow::ensure!(ran.code == Some(0), "{}", ran.err);
+        }
+        cluster.certificate = format!(
+            "[cluster.tls]\nca_file = \"{dir}/ca.crt\"\ncert_file = \"{dir}/{ip}.crt\"\n\
+             key_file = \"{dir}/{ip}.key\"\n"
+        );
+        cluster.form()
     }
 
     /// Three nodes that vote. The first one ran alone, and became the first of three without a restart.
@@ -101,18 +121,23 @@ impl NodeCluster {
     pub fn three_in(parent: &Path, more: &str) -> Result<Self> {
         let mut cluster = NodeCluster::new_in(parent)?;
         cluster.more = more.to_owned();
-        cluster.add(false)?;
-        cluster.start(0)?;
-        cluster.write(0, true)?;
-        let reloaded = cluster.call(0, &["config", "reload"]);
+        cluster.form()
+    }
+
+    /// Starts three nodes, and makes them voters.
+    fn form(mut self) -> Result<Self> {
+        self.add(false)?;
+        self.start(0)?;
+        self.write(0, true)?;
+        let reloaded = self.call(0, &["config", "reload"]);
         anyhow::ensure!(reloaded.code == Some(0), "{}", reloaded.err);
         for _ in 1..3 {
-            let index = cluster.add(true)?;
-            cluster.join(index)?;
+            let index = self.add(true)?;
+            self.join(index)?;
         }
         let all_vote = |view: &Value| (voters(view) == [1, 2, 3]).then_some(());
-        cluster.wait(0, "all three vote", all_vote)?;
-        Ok(cluster)
+        self.wait(0, "all three vote", all_vote)?;
+        Ok(self)
     }
 
     /// Lets every node serve links, and puts the share root `films` on record. Answers the addresses of the links.
@@ -133,6 +158,16 @@ impl NodeCluster {
         let file = self.nodes[0].file.display().to_string();
         let applied = self.call(0, &["config", "apply", &file]);
         anyhow::ensure!(applied.code == Some(0), "{}", applied.err);
+        let version = applied.out.split_once("version ").map_or("", |(_, rest)| rest);
+        let version: String = version.chars().take_while(char::is_ascii_digit).collect();
+        for node in &self.nodes {
+            let (place, process) = (node.data_dir.join("settings-on-record"), &node.process);
+            let process = process.as_ref().context("the node does not run")?;
+            wait_for("the root is in force", &[process], || {
+                let kept = std::fs::read_to_string(&place).ok()?;
+                kept.contains(&format!(", version {version}\n")).then_some(())
+            })?;
+        }
         Ok(links)
     }
 
@@ -228,6 +263,7 @@ impl NodeCluster {
             if let Some(public) = public {
                 text.push_str(&format!("address = \"{public}\"\n"));
             }
+            text.push_str(&self.certificate);
         }
         Ok(std::fs::write(file, text)?)
     }

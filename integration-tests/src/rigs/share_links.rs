@@ -13,7 +13,8 @@ use reelyard_core::clock::{Clock, Millis};
 use reelyard_core::supervision::Route;
 use reelyard_file_server::certificate::Certificate;
 use reelyard_links::{
-    LinkAccessLog, LinksConfig, Roots, ShareServer, ShareServerCollaborators, ShareServerSettings,
+    LinkAccessLog, LinksConfig, OtherNodes, Roots, ShareServer, ShareServerCollaborators,
+    ShareServerSettings,
 };
 use reelyard_replication::Piece;
 use reelyard_shares::share_expiry::{
@@ -166,12 +167,30 @@ impl ManualLinks {
     /// # Panics
     /// Panics when the server cannot be started.
     pub fn start(change: impl FnOnce(&mut ShareServerSettings)) -> Self {
+        ManualLinks::start_with(None, change)
+    }
+
+    /// Starts links of a node whose directory is away. These nodes have its files.
+    ///
+    /// # Panics
+    /// Panics when the server cannot be started.
+    pub fn start_away(
+        others: Arc<dyn OtherNodes>,
+        change: impl FnOnce(&mut ShareServerSettings),
+    ) -> Self {
+        ManualLinks::start_with(Some(others), change)
+    }
+
+    fn start_with(
+        others: Option<Arc<dyn OtherNodes>>,
+        change: impl FnOnce(&mut ShareServerSettings),
+    ) -> Self {
         let (clock, views) = (Clock::manual(START), ShareViewHandle::default());
         let table = Arc::<Mutex<ShareTable>>::default();
         let table = ManualShareTable { table, clock: clock.clone() };
         table.lock(|table| views.attach(table));
         let take = Route::fixed(Counter(table.clone()).start().recipient());
-        ManualLinks { site: LinkSite::start(views, take, clock, change), table }
+        ManualLinks { site: LinkSite::start_with(views, take, clock, others, change), table }
     }
 
     /// Shares `at` for a day. `change` can modify the share first.
@@ -224,10 +243,23 @@ impl LinkSite {
         clock: Clock,
         change: impl FnOnce(&mut ShareServerSettings),
     ) -> Self {
+        LinkSite::start_with(views, take, clock, None, change)
+    }
+
+    /// The same, and without its directory if others have the files.
+    fn start_with(
+        views: ShareViewHandle,
+        take: Route<TakeDownload>,
+        clock: Clock,
+        others: Option<Arc<dyn OtherNodes>>,
+        change: impl FnOnce(&mut ShareServerSettings),
+    ) -> Self {
         let must = |error: &dyn std::fmt::Display| -> ! { panic!("no links: {error}") };
         let place = tempfile::tempdir().unwrap_or_else(|error| must(&error));
         let dir = place.path().join("films");
-        std::fs::create_dir(&dir).unwrap_or_else(|error| must(&error));
+        if others.is_none() {
+            std::fs::create_dir(&dir).unwrap_or_else(|error| must(&error));
+        }
         let roots = Roots::open([(root(), dir)]);
         let mut settings = ShareServerSettings::default();
         change(&mut settings);
@@ -243,7 +275,7 @@ impl LinkSite {
             roots,
             views: views.clone(),
             take,
-            others: None,
+            others,
             clock: clock.clone(),
             not_ready: Arc::new({
                 let hindrance = Arc::clone(&hindrance);

@@ -292,7 +292,8 @@ fn events_of_boxes_fit() {
     let (cleaning, attempt) = (u64::MAX, u32::MAX);
     let events = [
         BoxEvent::PoolPut { pool: pool.clone(), spec: Box::new(spec.clone()) },
-        BoxEvent::PoolPutAlone { pool: pool.clone(), spec: Box::new(spec) },
+        BoxEvent::PoolPutAlone { pool: pool.clone(), spec: Box::new(spec.clone()) },
+        BoxEvent::PoolPutBySettings { pool: pool.clone(), spec: Box::new(spec), version: u64::MAX },
         BoxEvent::PoolRemoved { pool: pool.clone() },
         BoxEvent::Granted(Box::new(granted)),
         BoxEvent::Prepared { leases: vec![lease; together], term },

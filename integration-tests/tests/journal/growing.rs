@@ -46,9 +46,7 @@ impl GrowingCluster {
             election: (Duration::from_millis(600), Duration::from_millis(1200)),
             ..small_snapshots(dir.path(), node)
         };
-        let journal =
-            Journal::open(options, self.hub.transport(node), &[PieceId::Probe]).await.unwrap();
-        self.hub.attach(node, journal.clone());
+        let journal = self.hub.open_member(options, PieceId::Probe).await;
         let probe = ProbeActor::new(journal.clone()).start();
         self.members.insert(node, (journal, probe, dir));
     }
@@ -176,6 +174,46 @@ fn a_lost_voter_is_replaced_by_a_learner_in_one_step() {
         // No number is given twice, also if the last one has left.
         journal.change_members(MemberChange::Remove { number: 5 }).await.unwrap();
         assert_eq!(journal.admit(record(StoreId::from(7))).await, Ok(6));
+        cluster.stop().await;
+    });
+}
+
+#[test]
+fn a_learner_is_no_part_of_a_quorum_and_never_leads() {
+    on_a_system(async {
+        let mut cluster = GrowingCluster::alone().await;
+        cluster.leads().await;
+        assert_eq!(cluster.join().await, 2);
+        cluster.has_all(2).await;
+        cluster.journal(1).change_members(MemberChange::Promote { number: 2 }).await.unwrap();
+        assert_eq!(cluster.join().await, 3);
+        cluster.has_all(3).await;
+        // The leader and the learner hear each other, and are no quorum of two voters.
+        cluster.hub.isolate(2);
+        let message = CommitEvents { request: request_of(999), events: transfer(999, 1) };
+        cluster.members[&1].1.do_send(message);
+        eventually("the leader without its voter stops leading", || {
+            cluster.journal(1).leadership().borrow().epoch().is_none()
+        })
+        .await;
+        let books = cluster.members[&3].1.send(ReadAccounts).await.unwrap().books;
+        assert!(!books.taken.contains(&999), "no quorum has it");
+        let learner = cluster.journal(3).status();
+        assert!(learner.leading.is_none() && learner.last_log > learner.applied, "{learner:?}");
+        // Nor does it lead when the leader is away, or help the other voter to lead.
+        cluster.hub.isolate(1);
+        cluster.hub.rejoin(2);
+        let refused = cluster.hub.refused_calls(2);
+        eventually("the other voter has asked for votes in vain", || {
+            cluster.hub.refused_calls(2) >= refused + 3
+        })
+        .await;
+        for node in [2, 3] {
+            let status = cluster.journal(node).status();
+            assert_eq!((status.leading, status.term), (None, learner.term));
+        }
+        cluster.hub.rejoin(1);
+        cluster.has_all(2).await;
         cluster.stop().await;
     });
 }

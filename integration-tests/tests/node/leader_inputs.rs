@@ -93,7 +93,17 @@ fn a_new_leader_with_a_worse_ranking_waits_for_a_good_one() -> Result<()> {
     let copies = std::fs::read_dir(yard.copies(0))?.count();
     ensure!(copies >= 22, "{copies} copies: none was removed");
 
-    // Now the file of the first node is the older one. An operator may let it plan all the same.
+    // Now the file of the first node is the older one. It records nothing, and the third node leads again: it is compared
+    // as well, although the record is its own.
+    cluster.make_lead(0)?;
+    readyz(&cluster, 0, "grade.info is of ", true)?;
+    put(&own, &[], Duration::ZERO)?;
+    wait_for("the third node has read its file again", &[cluster.process(2)?], || {
+        (logged(&cluster, 2, "ranking read graded=0").ok()? > 1).then_some(())
+    })?;
+    cluster.make_lead(2)?;
+    readyz(&cluster, 2, "grade.info has 0 rows here, and node 3 planned by 21 rows", true)?;
+    // An operator may let the first one plan all the same.
     cluster.make_lead(0)?;
     readyz(&cluster, 0, "grade.info is of ", true)?;
     let settings = cluster.path().join("unchecked.toml");

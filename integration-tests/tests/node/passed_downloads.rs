@@ -20,7 +20,8 @@ fn clip() -> Vec<u8> {
     bytes
 }
 
-/// Three nodes. Only the first one sees the directory: the second has none, and the third has an empty one.
+/// Three nodes with mutual TLS between them. Only the first one sees the directory: the second has none, and the third
+/// has an empty one.
 struct OneDirectory {
     cluster: NodeCluster,
     links: Vec<SocketAddr>,
@@ -45,11 +46,15 @@ impl CurledLink {
 
 impl OneDirectory {
     fn form() -> Result<Self> {
-        let mut cluster = NodeCluster::three()?;
+        let mut cluster = NodeCluster::three_with_certificates()?;
         let films = cluster.working_dir(0).join("films");
         std::fs::create_dir(&films)?;
         std::fs::create_dir(cluster.working_dir(2).join("films"))?;
         std::fs::write(films.join("clip.mpg"), clip())?;
+        std::fs::create_dir_all(films.join("set/extras"))?;
+        for name in ["one.mpg", "extras/two.mpg"] {
+            std::fs::write(films.join("set").join(name), clip())?;
+        }
         std::fs::File::create(films.join("film.mpg"))?.set_len(FILM_BYTES)?;
         cluster.make_lead(0)?;
         let links = cluster.share_films(Path::new("/proc/self/cwd/films"))?;
@@ -70,8 +75,9 @@ impl OneDirectory {
         let created = self.cluster.call(0, &arguments);
         let link = created.out.trim().split_once("/s/").map(|(_, id)| format!("/s/{id}"));
         let link = link.with_context(|| format!("{}{}", created.out, created.err))?;
+        let part = if path.ends_with(".mpg") { "file" } else { "zip" };
         for index in 0..3 {
-            self.wait_for(index, &format!("{link}/file"), 200)?;
+            self.wait_for(index, &format!("{link}/{part}"), 200)?;
         }
         Ok(link)
     }
@@ -154,6 +160,26 @@ fn nodes_without_the_directory_answer_as_the_one_that_has_it() -> Result<()> {
     }
     let refused = yard.get(1, &file, &[])?;
     ensure!(refused.is(410), "{}", refused.head);
+
+    // A directory has the same page and the same archive at each node, and counts as well.
+    for limit in [&[][..], &["--max-downloads", "3"]] {
+        let set = yard.share("films/set", limit)?;
+        let archive = format!("{set}/zip");
+        let home = yard.get(0, &archive, &[])?;
+        ensure!(home.is(200) && home.body.len() > 2 * clip.len(), "{}", home.head);
+        for index in 1..3 {
+            let page = yard.get(index, &set, &[])?;
+            let text = String::from_utf8_lossy(&page.body);
+            ensure!(page.is(200) && text.contains("one.mpg") && text.contains("extras"), "{text}");
+            let passed = yard.get(index, &archive, &[])?;
+            ensure!(passed.is(200) && passed.body == home.body, "{index}: {}", passed.head);
+        }
+        if !limit.is_empty() {
+            ensure!(yard.counted(&set)? == 3, "{}", yard.counted(&set)?);
+            let refused = yard.get(2, &archive, &[])?;
+            ensure!(refused.is(410), "{}", refused.head);
+        }
+    }
 
     // A file that is not there is missed as at home.
     std::fs::remove_file(yard.cluster.working_dir(0).join("films/clip.mpg"))?;

@@ -8,6 +8,15 @@ use serde_json::Value;
 /// Where the mode of the host in these settings is changed.
 const HOST_MODE: &str = "/api/v1/hosts/127.0.0.1:9/mode";
 
+/// The pool in these settings.
+const POOL: &str = "/api/v1/pools/judges";
+
+/// The number of its boxes at a node.
+fn pool_size(cluster: &NodeCluster, index: usize) -> Option<u64> {
+    let answer = cluster.request(index, "GET", POOL, "")?;
+    serde_json::from_str::<Value>(&answer.body).ok()?["spec"]["size"].as_u64()
+}
+
 /// The numbers of the versions that a node knows, newest first.
 fn versions(cluster: &NodeCluster, index: usize) -> Option<Vec<u64>> {
     let answer = cluster.request(index, "GET", "/api/v1/config/versions", "")?;
@@ -73,7 +82,8 @@ fn settings_are_changed_for_all_nodes_and_outlive_the_leader() -> Result<()> {
     ensure!(alone.code == Some(0), "{}", alone.err);
     cluster.start(0)?;
     let file = cluster.path().join("wanted.toml");
-    let wanted = "log.level = \"debug\"\n[hosts]\ndestinations = [\"127.0.0.1:9\"]\n[task]\ntimeout = \"41m\"\n";
+    let wanted = "log.level = \"debug\"\n[hosts]\ndestinations = [\"127.0.0.1:9\"]\n[task]\ntimeout = \"41m\"\n[box.pools.judges]\nsize = 4\n\
+        [share.webhooks.billing]\nurl = \"http://127.0.0.1:9/x\"\nsecret_file = \"/proc/self/cwd/billing\"\n";
     std::fs::write(&file, wanted)?;
     let file = file.display().to_string();
     let refused = cluster.call(0, &["config", "apply", &file]);
@@ -95,6 +105,17 @@ fn settings_are_changed_for_all_nodes_and_outlive_the_leader() -> Result<()> {
         })?;
     }
 
+    // A version with a webhook is refused where its secret is new and missing.
+    let missing = cluster.call(0, &["config", "apply", &file]);
+    ensure!(
+        missing.code != Some(0) && missing.err.contains("billing: secret_file"),
+        "{}",
+        missing.err
+    );
+    for index in 0..2 {
+        std::fs::write(cluster.working_dir(index).join("billing"), "opensesame-0123456789")?;
+    }
+
     // A dry run records nothing. The change goes through a node that follows.
     let dry = succeeds(&cluster, 1, &["config", "apply", &file, "--dry-run"])?;
     ensure!(dry.contains("task.timeout: \"1h\" -> \"41m\""), "{dry}");
@@ -110,6 +131,18 @@ fn settings_are_changed_for_all_nodes_and_outlive_the_leader() -> Result<()> {
             is_there.then_some(())
         })?;
     }
+
+    // The third node lacks the secret, and warns.
+    cluster.wait(2, "the node warns of the webhook", |view| {
+        view["warnings"].to_string().contains("so it sends nothing to them").then_some(())
+    })?;
+
+    // A request changes a pool of the settings. No later leader changes it back.
+    cluster.wait(1, "the pool is there", |_| {
+        pool_size(&cluster, 1).filter(|size| *size == 4).map(drop)
+    })?;
+    let put = cluster.request(1, "PUT", POOL, r#"{"size":6}"#).context("an answer")?;
+    ensure!(put.status == 200, "{put:?}");
 
     // Another person recorded a version meanwhile.
     let late = serde_json::json!({ "text": "task.timeout = \"5m\"\n", "follows": 1 }).to_string();
@@ -171,6 +204,7 @@ fn settings_are_changed_for_all_nodes_and_outlive_the_leader() -> Result<()> {
     ensure!(kept == ["127.0.0.1:9"], "{kept:?}");
     let answer = cluster.request(0, "GET", "/api/v1/hosts", "").context("hosts")?;
     ensure!(answer.body.contains("\"maintenance\""), "{}", answer.body);
+    ensure!(pool_size(&cluster, 0) == Some(6), "a leader changed the pool");
 
     // An earlier version comes back. The node that was away gets it too.
     if let Some(process) = &mut cluster.nodes[0].process {

@@ -288,7 +288,7 @@ impl RemoverWorld {
         assert_eq!(result, Ok(RemovalOutcome::Applied), "{event:?}");
         let request = RequestId(0);
         let applied = AppliedEvent { request, at: self.now, event, result };
-        self.policy.on_applied(&applied, &self.book, true);
+        self.policy.on_applied(&applied, &self.book, true, applied.at);
     }
 
     /// Records the known results.

@@ -32,7 +32,8 @@ settings! {
         ///   clean_again_after ("1s"), clean_again_at_most ("1m")   first and longest pause between
         ///                         two cleanups
         /// The node creates and changes these pools when it starts to lead and at each reload. It then
-        /// overwrites changes that were made by the API. A pool that you remove here stays until you
+        /// overwrites changes that were made by the API. In a cluster each new version of the settings
+        /// does so once, and a change of the leader never. A pool that you remove here stays until you
         /// run: reelyard box pools remove.
         pools: PoolTable = Default "{}",
     }

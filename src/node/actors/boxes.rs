@@ -17,7 +17,7 @@ use tokio::task::JoinHandle;
 
 use super::configured_pools::ConfiguredPools;
 use crate::config::NodeConfig;
-use crate::node::live_config::LiveConfig;
+use crate::node::live_config::{ActiveConfig, LiveConfig};
 use crate::node::settings;
 
 /// The BoxLeaseActor of a node with its parts.
@@ -52,7 +52,7 @@ impl BoxServices {
         let of_calls = settings::box_link(&live.now().config);
         let link = BoxLink::start(of_calls, identity.clone(), keys.clone())?;
         let (views, hosts) = (BoxViewHandle::default(), link.hosts());
-        let configured = ConfiguredPools::of(&live.now().config);
+        let configured = ConfiguredPools::of(&live.now());
         let actor = {
             let (live, clock, journal) = (live.clone(), clock.clone(), journal.clone());
             let (views, changes) = (views.clone(), changes.clone());
@@ -70,7 +70,8 @@ impl BoxServices {
     }
 
     /// Applies a new configuration.
-    pub(in crate::node) fn apply_config(&self, before: &NodeConfig, after: &NodeConfig) {
+    pub(in crate::node) fn apply_config(&self, before: &NodeConfig, in_force: &ActiveConfig) {
+        let after = &in_force.config;
         let of_both = (before.r#box.memory.clone(), after.r#box.memory.clone());
         ChangeSettings::send(&self.actor, of_both);
         let (old, new) = (settings::box_link(before), settings::box_link(after));
@@ -79,7 +80,7 @@ impl BoxServices {
         {
             tracing::error!(%error, "cannot change the settings of calls about boxes");
         }
-        self.configured.change(after);
+        self.configured.change(in_force);
     }
 
     /// Stops the actor. Waiting requests are answered.

@@ -1,5 +1,5 @@
 //! The pools of the configuration. They are committed when this node starts to decide about boxes,
-//! and after each reload.
+//! and after each reload. Settings on record set each pool once: afterwards a new leader changes no pool.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use reelyard_replication::Leadership;
 use tokio::sync::watch;
 use tokio::time::sleep;
 
-use crate::config::NodeConfig;
+use crate::node::live_config::ActiveConfig;
 
 /// Recorded as the requester of these changes.
 const CONFIGURATION: &str = "configuration";
@@ -29,24 +29,36 @@ const TRY_AGAIN: Duration = Duration::from_secs(10);
 #[derive(Clone)]
 pub struct ConfiguredPools(Arc<ConfiguredPoolsState>);
 
-/// Settings of pools by name.
-type PoolSpecs = BTreeMap<PoolName, PoolSpec>;
+/// The pools that a configuration wants.
+#[derive(Clone)]
+struct WantedPools {
+    specs: BTreeMap<PoolName, PoolSpec>,
+    /// The version of the settings on record that has them.
+    version: Option<u64>,
+}
+
+impl WantedPools {
+    fn of(in_force: &ActiveConfig) -> Self {
+        let (specs, version) = (in_force.config.r#box.pools.0.clone(), in_force.version);
+        WantedPools { specs, version }
+    }
+}
 
 struct ConfiguredPoolsState {
-    wanted: watch::Sender<PoolSpecs>,
+    wanted: watch::Sender<WantedPools>,
     /// Why pools do not match the configuration.
     refused: ArcSwap<BTreeMap<PoolName, String>>,
 }
 
 impl ConfiguredPools {
-    pub(super) fn of(config: &NodeConfig) -> Self {
-        let wanted = watch::Sender::new(config.r#box.pools.0.clone());
+    pub(super) fn of(in_force: &ActiveConfig) -> Self {
+        let wanted = watch::Sender::new(WantedPools::of(in_force));
         ConfiguredPools(Arc::new(ConfiguredPoolsState { wanted, refused: ArcSwap::default() }))
     }
 
     /// Applies a reloaded configuration.
-    pub(super) fn change(&self, config: &NodeConfig) {
-        self.0.wanted.send_replace(config.r#box.pools.0.clone());
+    pub(super) fn change(&self, in_force: &ActiveConfig) {
+        self.0.wanted.send_replace(WantedPools::of(in_force));
     }
 
     /// The pools that do not match the configuration, with the reason.
@@ -91,11 +103,11 @@ impl ConfiguredPools {
 
     /// Commits the pools in `due`; those that fail remain in it. Returns the pause before the next
     /// attempt, if one is needed.
-    async fn put(&self, actor: &Supervised<BoxLease>, due: &mut PoolSpecs) -> Option<Duration> {
+    async fn put(&self, actor: &Supervised<BoxLease>, due: &mut WantedPools) -> Option<Duration> {
         let (mut refused, mut again) = (BTreeMap::new(), None);
-        for (pool, spec) in std::mem::take(due) {
-            let asked_by = CONFIGURATION.to_owned();
-            let put = PutPool { pool: pool.clone(), spec: spec.clone(), asked_by };
+        for (pool, spec) in std::mem::take(&mut due.specs) {
+            let (by_settings, asked_by) = (due.version, CONFIGURATION.to_owned());
+            let put = PutPool { pool: pool.clone(), spec: spec.clone(), by_settings, asked_by };
             match actor.ask(put).await {
                 Ok(Ok(_)) => continue,
                 Ok(Err(BoxError::Refused(why))) => {
@@ -105,7 +117,7 @@ impl ConfiguredPools {
                 // The actor does not decide yet, is busy, or was restarted.
                 Ok(Err(_)) | Err(_) => again = Some(SOON),
             }
-            due.insert(pool, spec);
+            due.specs.insert(pool, spec);
         }
         let before = self.refused();
         for (pool, why) in refused.iter().filter(|(pool, why)| before.get(pool) != Some(why)) {

@@ -64,6 +64,8 @@ pub(super) struct RecordState {
     pub(super) is_followed: bool,
     /// Settings of the cluster that its file sets to other values.
     pub(super) differing_keys: Vec<String>,
+    /// Webhooks that send nothing, because their secrets cannot be read here.
+    pub(super) silent_hooks: Vec<String>,
     /// Why the newest ones do not take effect.
     pub(super) not_followed: Option<String>,
 }
@@ -176,11 +178,16 @@ impl ClusterLink {
         Ok(())
     }
 
-    /// This node runs with settings on record, or not. Its file sets `keys` to other values.
-    pub fn set_record(&self, is_followed: bool, keys: Vec<String>) {
+    /// This node runs with settings on record, or not. Its file sets `keys` to other values, and the secrets of the
+    /// webhooks `silent` cannot be read here.
+    pub fn set_record(&self, is_followed: bool, keys: Vec<String>, silent: Vec<String>) {
         let mut record = self.record.lock().unwrap_or_else(PoisonError::into_inner);
         record.is_followed = is_followed;
         record.differing_keys = keys;
+        if record.silent_hooks != silent && !silent.is_empty() {
+            tracing::warn!(hooks = ?silent, "the secrets of webhooks cannot be read on this node");
+        }
+        record.silent_hooks = silent;
     }
 
     /// Sets why the newest settings on record do not take effect here. Answers whether that is news.

@@ -94,6 +94,13 @@ impl ClusterLink {
                 record.differing_keys.join(", ")
             ));
         }
+        if !record.silent_hooks.is_empty() {
+            warnings.push(format!(
+                "the secrets of these webhooks cannot be read on this node, so it sends nothing to them while it leads: \
+                 {}. Put their files in place, and run \"reelyard config reload\" here",
+                record.silent_hooks.join(", ")
+            ));
+        }
         warnings.extend(record.not_followed.map(|why| {
             format!("the newest settings on record do not take effect on this node: {why}")
         }));

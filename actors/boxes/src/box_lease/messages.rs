@@ -239,6 +239,9 @@ pub struct PutPool {
     pub pool: PoolName,
     /// The wanted specification.
     pub spec: PoolSpec,
+    /// The version of the cluster's settings that asks for it. It sets the pool once: a later request for the same
+    /// version changes nothing. None for all other callers.
+    pub by_settings: Option<u64>,
     /// The caller's name, for the audit.
     pub asked_by: String,
 }

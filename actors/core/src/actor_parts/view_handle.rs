@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use arc_swap::ArcSwap;
 use tokio::sync::watch;
@@ -12,6 +13,7 @@ pub struct ViewHandle<V>(Arc<PublishedView<V>>);
 
 struct PublishedView<V> {
     view: ArcSwap<V>,
+    was_published: AtomicBool,
     news: watch::Sender<u64>,
 }
 
@@ -19,7 +21,7 @@ impl<V> ViewHandle<V> {
     /// A handle that shows `first` until the actor publishes.
     pub fn new(first: V) -> Self {
         let (view, news) = (ArcSwap::from_pointee(first), watch::Sender::new(0));
-        ViewHandle(Arc::new(PublishedView { view, news }))
+        ViewHandle(Arc::new(PublishedView { view, was_published: AtomicBool::new(false), news }))
     }
 
     /// The latest view.
@@ -30,12 +32,18 @@ impl<V> ViewHandle<V> {
     /// Publishes a view. Nobody who waits for [`ViewHandle::news`] wakes.
     pub fn publish(&self, view: V) {
         self.0.view.store(Arc::new(view));
+        self.0.was_published.store(true, Ordering::Release);
     }
 
     /// Publishes a view that differs in something for which readers wait.
     pub fn publish_news(&self, view: V) {
         self.publish(view);
         self.0.news.send_modify(|count| *count += 1);
+    }
+
+    /// Whether an actor has published here, perhaps an earlier incarnation.
+    pub fn was_published(&self) -> bool {
+        self.0.was_published.load(Ordering::Acquire)
     }
 
     /// Counts the views that were published as news, for readers that wait for the next one.

@@ -93,6 +93,13 @@ impl SettingsReader {
         self.fault_in(key, None, what);
     }
 
+    /// Whether the cluster has the setting `key` on record.
+    pub fn is_recorded(&self, key: &str) -> bool {
+        self.given
+            .get(key)
+            .is_some_and(|given| matches!(given.origin, SettingOrigin::Record { .. }))
+    }
+
     /// Records a fault of the entry with index `entry` of the setting `key`.
     pub fn fault_in(&mut self, key: &str, entry: Option<usize>, what: impl Into<String>) {
         let mut origin =

@@ -10,14 +10,14 @@ use reelyard_core::event::RequestId;
 use reelyard_file_server::http::request_head::RequestHead;
 use reelyard_replication::CommitError;
 use reelyard_shares::share_expiry::{
-    ClientKey, DownloadLimit, Share, ShareError, ShareId, ShareKind, ShareLookup, TakeDownload,
+    ClientKey, DownloadLimit, Share, ShareError, ShareId, ShareLookup, TakeDownload,
 };
 use tokio::time::{sleep, timeout};
 
 use super::client_address::{client, client_network};
 use super::passwords::of_basic;
 use super::refusal::LinkRefusal;
-use super::roots::{NotOpened, OpenedShare};
+use super::roots::NotOpened;
 use crate::state::ShareServerState;
 
 /// Time limit for counting a download.
@@ -138,19 +138,6 @@ impl ShareServerState {
             self.counts.wrong_passwords.one();
         }
         checked
-    }
-
-    /// Opens the file or directory of a share. Blocks on the disk.
-    pub(crate) fn open(
-        &self,
-        share: &Share,
-        wanted: ShareKind,
-    ) -> Result<OpenedShare, LinkRefusal> {
-        match self.open_share(share) {
-            Ok(opened) if opened.kind == wanted => Ok(opened),
-            Ok(opened) => Err(LinkRefusal::OtherKind { instead: opened.kind }),
-            Err(why) => Err(self.not_opened(share, why)),
-        }
     }
 
     /// The refusal when a shared file cannot be opened.

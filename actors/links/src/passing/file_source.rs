@@ -1,10 +1,11 @@
-//! The file of a share, wherever it is.
+//! The file or directory of a share, wherever it is.
 
 use reelyard_shares::share_expiry::{Share, ShareKind};
 
-use super::other_nodes::{NotPassed, PassedFile};
+use super::other_nodes::{NotPassed, OtherNodes, PassedBytes, PassedFile};
 use crate::access::refusal::LinkRefusal;
 use crate::access::roots::{NotOpened, OpenedShare};
+use crate::serving::pages::listing::SharedContents;
 use crate::state::ShareServerState;
 
 /// Where the bytes of a shared file are.
@@ -23,22 +24,57 @@ impl ShareServerState {
             Ok(opened) => return Err(LinkRefusal::OtherKind { instead: opened.kind }),
             Err(why) => why,
         };
-        self.find_elsewhere(share, why).await.map(FileSource::Elsewhere)
+        let is_file = share.kind() == ShareKind::File;
+        let Some(others) = self.others_if_away(&why).filter(|_| is_file) else {
+            return Err(self.not_opened(share, why));
+        };
+        let found = others.find(share.id(), share.root().clone()).await;
+        self.passed(share, why, found).map(FileSource::Elsewhere)
     }
 
-    /// The file of a share at another node, if it was not opened here because the root is away.
-    pub(crate) async fn find_elsewhere(
+    /// The contents of a share at another node, if they are not here because the root is away.
+    pub(crate) async fn contents_elsewhere(
         &self,
         share: &Share,
         why: NotOpened,
-    ) -> Result<Box<dyn PassedFile>, LinkRefusal> {
-        let is_file = share.kind() == ShareKind::File;
-        let others = self.others.as_ref().filter(|_| is_file && matches!(why, NotOpened::Away(_)));
-        let Some(others) = others else { return Err(self.not_opened(share, why)) };
-        match others.find(share.id(), share.root().clone()).await {
-            Ok(file) => {
+    ) -> Result<SharedContents, LinkRefusal> {
+        let Some(others) = self.others_if_away(&why) else {
+            return Err(self.not_opened(share, why));
+        };
+        let found = others.contents(share.id(), share.root().clone()).await;
+        self.passed(share, why, found)
+    }
+
+    /// The archive of a shared directory at another node, if it is not here because the root is away.
+    pub(crate) async fn archive_elsewhere(
+        &self,
+        share: &Share,
+        why: NotOpened,
+    ) -> Result<PassedBytes, LinkRefusal> {
+        let is_directory = share.kind() == ShareKind::Directory;
+        let Some(others) = self.others_if_away(&why).filter(|_| is_directory) else {
+            return Err(self.not_opened(share, why));
+        };
+        let is_checked = share.downloads().is_some();
+        let found = others.archive(share.id(), share.root().clone(), is_checked).await;
+        self.passed(share, why, found)
+    }
+
+    fn others_if_away(&self, why: &NotOpened) -> Option<&dyn OtherNodes> {
+        self.others.as_deref().filter(|_| matches!(why, NotOpened::Away(_)))
+    }
+
+    /// Counts what another node has, or refuses what was not opened here.
+    fn passed<T>(
+        &self,
+        share: &Share,
+        why: NotOpened,
+        found: Result<T, NotPassed>,
+    ) -> Result<T, LinkRefusal> {
+        match found {
+            Ok(found) => {
                 self.counts.passed.one();
-                Ok(file)
+                Ok(found)
             }
             Err(NotPassed::Absent) => Err(LinkRefusal::Absent),
             Err(NotPassed::Away | NotPassed::Unknown) => Err(self.not_opened(share, why)),

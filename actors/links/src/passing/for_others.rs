@@ -1,17 +1,20 @@
-//! The files of this node's shares, for nodes that do not see their root.
+//! The files and directories of this node's shares, for nodes that do not see their root.
 
 use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::sync::Arc;
 
 use reelyard_file_server::SendWatch;
-use reelyard_shares::share_expiry::{ShareId, ShareKind, ShareLookup};
+use reelyard_shares::share_expiry::{Share, ShareId, ShareKind, ShareLookup};
+use tokio::sync::mpsc;
 
 use super::other_nodes::{NotPassed, SharedFileFacts};
 use crate::access::roots::{NotOpened, OpenedShare};
+use crate::serving::archive::{ArchiveChunk, PendingArchive};
 use crate::serving::download::validators;
+use crate::serving::pages::listing::{SharedContents, contents};
 use crate::serving::watch::DownloadWatch;
-use crate::state::ShareServerState;
+use crate::state::{DisplayName, ShareServerState};
 
 /// The most bytes of one read.
 const PIECE: u64 = 256 << 10;
@@ -24,6 +27,13 @@ pub struct SharedFiles(Arc<ShareServerState>);
 pub struct FileForOther {
     opened: OpenedShare,
     facts: SharedFileFacts,
+    watch: DownloadWatch,
+    _counted: CountedForOther,
+}
+
+/// The archive of a directory, on its way to another node.
+pub struct ArchiveForOther {
+    chunks: mpsc::Receiver<ArchiveChunk>,
     watch: DownloadWatch,
     _counted: CountedForOther,
 }
@@ -55,25 +65,66 @@ impl SharedFiles {
     /// This node does not have it either, or cannot say so now.
     pub fn open(&self, id: ShareId) -> Result<FileForOther, NotPassed> {
         let state = &self.0;
+        let (share, opened) = self.opened(id)?;
+        if opened.kind != ShareKind::File {
+            return Err(NotPassed::Absent);
+        }
+        let current = validators(&opened.metadata);
+        let size = opened.metadata.size();
+        let facts = SharedFileFacts { size, etag: current.etag, modified: current.modified };
+        let (watch, counted) = (state.watch(&share), CountedForOther::begin(state));
+        Ok(FileForOther { opened, facts, watch, _counted: counted })
+    }
+
+    /// The contents of a share, for its page. Blocks on the disk.
+    ///
+    /// # Errors
+    /// Those of [`SharedFiles::open`].
+    pub fn contents(&self, id: ShareId) -> Result<SharedContents, NotPassed> {
+        let (_, opened) = self.opened(id)?;
+        contents(&opened).map_err(|error| not_passed(&NotOpened::Failed(error)))
+    }
+
+    /// Begins the archive of a shared directory. With `is_checked` it opens all files first.
+    ///
+    /// # Errors
+    /// Those of [`SharedFiles::open`], and a file that cannot be opened.
+    pub async fn archive(
+        &self,
+        id: ShareId,
+        is_checked: bool,
+    ) -> Result<ArchiveForOther, NotPassed> {
+        let state = &self.0;
+        let (share, opened) = self.opened(id)?;
+        if opened.kind != ShareKind::Directory {
+            return Err(NotPassed::Absent);
+        }
+        let name = share.display_name();
+        let pending = PendingArchive::begin(opened.file, name, is_checked, ());
+        let pending = pending.map_err(|error| not_passed(&NotOpened::Failed(error)))?;
+        let chunks = pending.checked().await.and_then(|ready| ready.send()).map_err(|why| {
+            tracing::warn!(?id, %why, "the archive for another node cannot be made");
+            NotPassed::Unknown
+        })?;
+        let (watch, counted) = (state.watch(&share), CountedForOther::begin(state));
+        Ok(ArchiveForOther { chunks, watch, _counted: counted })
+    }
+
+    fn opened(&self, id: ShareId) -> Result<(Arc<Share>, OpenedShare), NotPassed> {
+        let state = &self.0;
         let ShareLookup::Live(share) = state.views.find(id) else {
             return Err(NotPassed::Unknown);
         };
         if (state.not_ready)().is_some() || !share.is_live(state.refusal_time()) {
             return Err(NotPassed::Unknown);
         }
-        let opened = match state.open_share(&share) {
-            Ok(opened) if opened.kind == ShareKind::File => opened,
-            Ok(_) => return Err(NotPassed::Absent),
+        match state.open_share(&share) {
+            Ok(opened) => Ok((share, opened)),
             Err(why) => {
                 tracing::debug!(?id, %why, "another node asked for a file that is not here");
-                return Err(not_passed(&why));
+                Err(not_passed(&why))
             }
-        };
-        let current = validators(&opened.metadata);
-        let size = opened.metadata.size();
-        let facts = SharedFileFacts { size, etag: current.etag, modified: current.modified };
-        let (watch, counted) = (state.watch(&share), CountedForOther::begin(state));
-        Ok(FileForOther { opened, facts, watch, _counted: counted })
+        }
     }
 }
 
@@ -84,6 +135,25 @@ fn not_passed(why: &NotOpened) -> NotPassed {
         NotOpened::Failed(_) => NotPassed::Unknown,
         NotOpened::Absent | NotOpened::Outside | NotOpened::Special | NotOpened::Denied => {
             NotPassed::Absent
+        }
+    }
+}
+
+impl ArchiveForOther {
+    /// The next bytes. None is the end.
+    ///
+    /// # Errors
+    /// The link has ended, this node does not hear the leader, or the directory cannot be read or has changed.
+    pub async fn next(&mut self) -> Option<io::Result<Vec<u8>>> {
+        let chunk = self.chunks.recv().await;
+        if !self.watch.may_continue() {
+            return Some(Err(io::Error::other("the answer was cut")));
+        }
+        match chunk {
+            Some(ArchiveChunk::Bytes(bytes)) => Some(Ok(bytes)),
+            Some(ArchiveChunk::End) => None,
+            Some(ArchiveChunk::Failed(error)) => Some(Err(error)),
+            None => Some(Err(io::Error::other("the writer of the archive stopped"))),
         }
     }
 }

@@ -13,10 +13,12 @@ use reelyard_shares::share_expiry::{RootName, ShareError, ShareId, ShareRefusal,
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
 
+use crate::serving::pages::listing::SharedContents;
+
 /// A future of a trait object.
 pub type Passing<'f, T> = Pin<Box<dyn Future<Output = T> + Send + 'f>>;
 
-/// Bytes of a file, as they arrive. A failure ends them.
+/// Bytes of a file or an archive, as they arrive. A failure ends them.
 pub type PassedBytes = mpsc::Receiver<io::Result<Bytes>>;
 
 /// The state of a file, as the node that has it describes it.
@@ -54,7 +56,7 @@ pub trait PassedFile: Send + Sync {
     fn fetch(&mut self, range: Range<u64>) -> Passing<'_, io::Result<PassedBytes>>;
 }
 
-/// Finds files at the other nodes.
+/// Finds files and directories at the other nodes.
 pub trait OtherNodes: Send + Sync {
     /// The file of a share at a node that sees its root.
     ///
@@ -65,6 +67,28 @@ pub trait OtherNodes: Send + Sync {
         id: ShareId,
         root: RootName,
     ) -> Passing<'_, Result<Box<dyn PassedFile>, NotPassed>>;
+
+    /// The contents of a share at a node that sees its root, for its page.
+    ///
+    /// # Errors
+    /// No node has it.
+    fn contents(
+        &self,
+        id: ShareId,
+        root: RootName,
+    ) -> Passing<'_, Result<SharedContents, NotPassed>>;
+
+    /// The archive of a shared directory at a node that sees its root. With `is_checked` all its files were opened
+    /// before.
+    ///
+    /// # Errors
+    /// No node has it, or a file in it cannot be opened.
+    fn archive(
+        &self,
+        id: ShareId,
+        root: RootName,
+        is_checked: bool,
+    ) -> Passing<'_, Result<PassedBytes, NotPassed>>;
 
     /// Lets the leader count a download.
     ///

@@ -24,7 +24,7 @@ use crate::passing::other_nodes::{PassedBytes, SharedFileFacts};
 use crate::state::{DisplayName, ShareServerState};
 
 /// A download ends if the node with its file sends nothing for this long.
-const LONGEST_SILENCE: Duration = Duration::from_secs(10);
+pub(super) const LONGEST_SILENCE: Duration = Duration::from_secs(10);
 
 /// Answers one request for a file. Returns the watch over the bytes that were sent.
 pub(crate) async fn answer(
@@ -180,9 +180,14 @@ async fn next_piece(
         }
         check()?;
     }
+    Err(SendFailure::Unreadable(silent_node()))
+}
+
+/// Another node sent nothing for [`LONGEST_SILENCE`].
+pub(super) fn silent_node() -> io::Error {
     let seconds = LONGEST_SILENCE.as_secs();
     let silent = format!("the node with the file sent nothing for {seconds} s");
-    Err(SendFailure::Unreadable(io::Error::new(io::ErrorKind::TimedOut, silent)))
+    io::Error::new(io::ErrorKind::TimedOut, silent)
 }
 
 impl FileBody for OpenedShare {

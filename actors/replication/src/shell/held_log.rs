@@ -1,6 +1,6 @@
 //! A log that answers when the test says so.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use actix::{Addr, Recipient};
@@ -28,6 +28,8 @@ pub(super) struct HeldLog {
     pub(super) handed_in: Arc<Notify>,
     /// The index of the last entry.
     last: Arc<AtomicU64>,
+    /// Whether owners catch up at once. Otherwise they never do.
+    pub(super) lets_catch_up: Arc<AtomicBool>,
 }
 
 impl HeldLog {
@@ -38,6 +40,7 @@ impl HeldLog {
             leadership,
             handed_in: Arc::default(),
             last: Arc::default(),
+            lets_catch_up: Arc::new(AtomicBool::new(true)),
         }
     }
 
@@ -83,7 +86,10 @@ impl ReplicatedLog for HeldLog {
     }
 
     fn caught_up(&self, _: PieceId) -> BoxFuture<'static, bool> {
-        futures::future::ready(true).boxed()
+        match self.lets_catch_up.load(Ordering::SeqCst) {
+            true => futures::future::ready(true).boxed(),
+            false => futures::future::pending().boxed(),
+        }
     }
 
     fn leadership(&self) -> watch::Receiver<Leadership> {

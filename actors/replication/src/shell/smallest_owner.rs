@@ -1,6 +1,7 @@
 //! The smallest complete owner: one counter. It has a request, work of its own, a view, changes and settings.
 //! It is the model of a new owner, and shows the cost of one.
 
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use actix::{Actor, Addr, Context, Handler, Message, System};
@@ -260,5 +261,17 @@ fn the_smallest_owner_answers_works_publishes_and_follows_settings() {
         let counts: Vec<Option<u64>> =
             items.iter().map(|item| item.event.change().map(|counted| counted.0)).collect();
         assert_eq!(counts, [Some(5), Some(0)]);
+
+        // A restarted owner has nothing yet. Readers see what they saw before, until it leads or has caught up.
+        let added = actix::spawn(owner.send(add(3)));
+        apply_next(&log, &owner).await;
+        assert_eq!(added.await.unwrap().unwrap(), Ok(3));
+        log.lets_catch_up.store(false, Ordering::SeqCst);
+        let again = CounterOwner::new(5, Clock::manual(Millis(0)), log.clone(), view.clone());
+        let again = again.start();
+        again.send(ChangeSettings(5)).await.unwrap();
+        assert_eq!(*view.load(), CounterView { count: 3, leads: true });
+        again.send(JournalCommand::LeaderStarted { epoch: Epoch(2) }).await.unwrap();
+        assert_eq!(*view.load(), CounterView { count: 0, leads: true });
     });
 }

@@ -54,8 +54,12 @@ pub trait OwnerTicks: Owner {
         }
     }
 
-    /// Publishes a new view now.
+    /// Publishes a new view now. The view of an earlier incarnation stays until this one has caught up: readers never
+    /// see less than before.
     fn renew_view(&mut self) {
+        if self.shell().keeps_earlier_view && !self.shell().is_caught_up {
+            return;
+        }
         self.shell().is_view_stale = false;
         let view = self.build_view();
         let handle = &self.shell().view;

@@ -61,6 +61,9 @@ impl HookConfig {
 }
 
 /// The allowed keys of a webhook.
+/// The key of the setting.
+const KEY: &str = "share.webhooks";
+
 const KNOWN: [&str; 5] = ["url", "secret", "secret_file", "kinds", "timeout"];
 
 impl SettingValue for Hooks {
@@ -158,7 +161,12 @@ fn redacted(hook: &HookConfig) -> Value {
 }
 
 impl Hooks {
-    /// Reads the secrets from files.
+    /// The names of those whose secrets could not be read, with the files.
+    pub fn without_secret(&self) -> impl Iterator<Item = (&WebhookName, &HookConfig)> {
+        self.0.iter().filter(|(_, hook)| hook.secret.is_none())
+    }
+
+    /// Reads the secrets from files. A missing file is no fault of settings on record: it is missing on this node only.
     pub fn resolve(&mut self, reader: &mut SettingsReader) {
         for (name, hook) in &mut self.0 {
             let Some(file) = &hook.secret_file else { continue };
@@ -170,9 +178,9 @@ impl Hooks {
             };
             match secret {
                 Ok(secret) => hook.secret = Some(secret),
+                Err(_) if reader.is_recorded(KEY) => {}
                 Err(why) => {
-                    reader
-                        .fault("share.webhooks", format!("{name}: secret_file: {redacted}: {why}"));
+                    reader.fault(KEY, format!("{name}: secret_file: {redacted}: {why}"));
                 }
             }
         }

@@ -153,7 +153,7 @@ impl BoxYard {
     /// Creates or changes a pool.
     pub async fn put_as(&self, pool: PoolName, spec: PoolSpec) -> Result<PoolPut, BoxError> {
         let asked_by = "a test".to_owned();
-        self.send(PutPool { pool, spec, asked_by }).await
+        self.send(PutPool { pool, spec, by_settings: None, asked_by }).await
     }
 
     /// Starts an acquisition of boxes.

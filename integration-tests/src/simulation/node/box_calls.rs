@@ -67,7 +67,12 @@ impl SimulatedNode {
         let Some(process) = &mut self.process else { return };
         let spec = self.scene.pool_of(size);
         trace!(context, "the operator puts a pool of {size} boxes");
-        let put = PutPool { pool: pool_name(), spec, asked_by: "the operator".to_owned() };
+        let put = PutPool {
+            pool: pool_name(),
+            spec,
+            by_settings: None,
+            asked_by: "the operator".to_owned(),
+        };
         let putting = asked(process.boxes.addr.clone(), put);
         let outbox = process.outbox.clone();
         process.spawn(async move {

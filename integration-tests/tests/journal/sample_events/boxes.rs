@@ -144,6 +144,14 @@ fn of_boxes() -> Vec<(&'static str, BoxEvent)> {
         ("released-of-small", BoxEvent::Released { lease: LeaseId(21), token: FenceToken(1) }),
         ("pool-removed", BoxEvent::PoolRemoved { pool: small() }),
         ("forgot", BoxEvent::Forgot { ended_before: 1, box_log_before: 1 }),
+        (
+            "pool-put-by-settings",
+            BoxEvent::PoolPutBySettings {
+                pool: small(),
+                spec: Box::new(PoolSpec::of(90, 2)),
+                version: 7,
+            },
+        ),
     ]
 }
 

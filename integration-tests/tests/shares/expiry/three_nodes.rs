@@ -29,9 +29,8 @@ fn followers_refuse_at_the_deadline_and_delete_when_the_leader_says_so() {
         let cluster = ShareCluster::new(&settings()).await;
         let soon = cluster.created(film(60)).await;
         let late = cluster.created(film(600)).await;
+        let leader = cluster.leading().unwrap();
         cluster.everywhere("all serve both", |node| node.serves(soon) && node.serves(late)).await;
-        // Three founders stand for election together. Once all follow, the leader stays.
-        let leader = &cluster.nodes[cluster.leader(0).await];
 
         // By the clocks of the followers its time is over, but not by that of the leader.
         let followers = || cluster.nodes.iter().filter(|node| node.epoch() == 0);

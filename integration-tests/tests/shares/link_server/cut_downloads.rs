@@ -1,15 +1,23 @@
 //! Aborts of running downloads of public links: by a hard revoke, and by a change of the file.
 
 use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
+use actix_web::web::Bytes;
 use reelyard_integration_tests::probes::waiting::{PATIENCE, eventually};
-use reelyard_integration_tests::rigs::share_links::{ManualLinks, curl};
-use reelyard_shares::share_expiry::{ShareEnding, ShareEvent, ShareId};
+use reelyard_integration_tests::rigs::share_links::{A_DAY, ManualLinks, curl};
+use reelyard_links::{
+    NotPassed, OtherNodes, PassedBytes, PassedFile, Passing, SharedContents, SharedFileFacts,
+};
+use reelyard_shares::share_expiry::{
+    RootName, ShareEnding, ShareError, ShareEvent, ShareId, TakeDownload,
+};
 use rustls::pki_types::pem::PemObject;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
+use tokio::sync::mpsc;
 
 /// More bytes than the kernel buffers for a connection.
 const LARGE: usize = 24 << 20;
@@ -17,6 +25,73 @@ const LARGE: usize = 24 << 20;
 /// The largest number of bytes that a client with a small buffer can read after a reset: the data that had
 /// arrived.
 const ARRIVED: usize = 1 << 20;
+
+/// Another node with a file that is sent as fast as it is read.
+struct FastSource;
+
+/// The size of that file. No test reads all of it.
+const ENDLESS: u64 = 1 << 40;
+
+impl OtherNodes for FastSource {
+    fn find(&self, _: ShareId, _: RootName) -> Passing<'_, Result<Box<dyn PassedFile>, NotPassed>> {
+        let facts = SharedFileFacts { size: ENDLESS, etag: "\"1\"".to_owned(), modified: 0 };
+        let file: Box<dyn PassedFile> = Box::new(EndlessFile(facts));
+        Box::pin(std::future::ready(Ok(file)))
+    }
+
+    fn contents(&self, _: ShareId, _: RootName) -> Passing<'_, Result<SharedContents, NotPassed>> {
+        unreachable!("no page is asked for")
+    }
+
+    fn archive(
+        &self,
+        _: ShareId,
+        _: RootName,
+        _: bool,
+    ) -> Passing<'_, Result<PassedBytes, NotPassed>> {
+        unreachable!("it is a file")
+    }
+
+    fn take(&self, _: TakeDownload) -> Passing<'_, Result<(), ShareError>> {
+        unreachable!("the share has no limit")
+    }
+}
+
+struct EndlessFile(SharedFileFacts);
+
+impl PassedFile for EndlessFile {
+    fn facts(&self) -> &SharedFileFacts {
+        &self.0
+    }
+
+    fn fetch(&mut self, _: Range<u64>) -> Passing<'_, std::io::Result<PassedBytes>> {
+        let (sender, bytes) = mpsc::channel(2);
+        tokio::spawn(async move {
+            while sender.send(Ok(Bytes::from_static(&[7; 64 << 10]))).await.is_ok() {}
+        });
+        Box::pin(std::future::ready(Ok(bytes)))
+    }
+}
+
+#[actix::test]
+async fn a_download_from_another_node_ends_exactly_at_its_deadline() {
+    let links =
+        ManualLinks::start_away(Arc::new(FastSource), |settings| settings.cut_at_deadline = true);
+    let id = links.share("a", |_| {});
+    let mut client = begin(&links, &format!("/s/{id}/file")).await;
+    links.clock.advance(A_DAY - Duration::from_millis(1));
+    // Far more than what was on its way.
+    let mut read = vec![0; 1 << 20];
+    for _ in 0..32 {
+        client.read_exact(&mut read).await.unwrap();
+    }
+    assert_eq!(links.server.counters().cut, 0);
+    links.clock.advance(Duration::from_millis(1));
+    eventually("it is cut", || links.server.counters().cut == 1).await;
+    let (got, _) = drain(client).await;
+    assert!(got < LARGE, "{got} bytes after the deadline");
+    links.stop().await;
+}
 
 fn revoke(links: &ManualLinks, id: ShareId) {
     let (ids, why, by) = (vec![id], ShareEnding::Revoked, "test".to_owned());

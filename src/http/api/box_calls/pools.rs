@@ -88,7 +88,7 @@ pub async fn put(
     )>,
 > {
     let (pool, spec) = (pool.into_inner(), PoolSpec::from(wanted.into_inner().0));
-    let put = PutPool { pool: pool.clone(), spec, asked_by: caller.name() };
+    let put = PutPool { pool: pool.clone(), spec, by_settings: None, asked_by: caller.name() };
     let put = state.actors.boxes.actor.ask(put).await??;
     let mut answer = match put {
         PoolPut::Created => HttpResponse::Created(),

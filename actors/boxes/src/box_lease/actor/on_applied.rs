@@ -155,6 +155,7 @@ impl BoxLease {
                 (
                     BoxEvent::PoolPut { pool, .. }
                     | BoxEvent::PoolPutAlone { pool, .. }
+                    | BoxEvent::PoolPutBySettings { pool, .. }
                     | BoxEvent::PoolRemoved { pool }
                     | BoxEvent::Recheck { pool },
                     Ok(_),

@@ -46,20 +46,25 @@ impl Handler<PutPool> for BoxLease {
     type Result = BoxReply<PoolPut>;
 
     fn handle(&mut self, asked: PutPool, _: &mut Context<Self>) -> Self::Result {
-        let PutPool { pool, spec, asked_by } = asked;
+        let PutPool { pool, spec, by_settings, asked_by } = asked;
         let by = asked_by.clone();
         let decide = move |actor: &mut Self| {
             spec.check().map_err(BoxRefusal::from)?;
-            let is_so = {
+            let is_done = {
                 let table = actor.replica.piece().read();
-                table.pool(&pool).is_ok_and(|there| **there.spec() == spec && !there.goes())
+                match by_settings {
+                    Some(version) => table.is_put_by_settings(&pool, version),
+                    None => {
+                        table.pool(&pool).is_ok_and(|there| **there.spec() == spec && !there.goes())
+                    }
+                }
             };
-            if is_so {
+            if is_done {
                 return Ok(Vec::new());
             }
             tracing::info!(%pool, asked_by, "pool creation or change requested");
             let (_, context) = actor.at();
-            Ok(context.put_events(pool, spec))
+            Ok(context.put_events(pool, spec, by_settings))
         };
         self.answer_once(&by, decide, |_, outcome| {
             Ok(match outcome {

@@ -142,10 +142,15 @@ impl BoxDecisionContext<'_> {
         Some(BoxEvent::Led { epoch, beyond })
     }
 
-    /// The events that create or change `pool` as `spec` says. A lost store may have drawn tokens in
+    /// The events that create or change `pool` as `spec` says, by a request or by a version of the settings. A lost store may have drawn tokens in
     /// a pool of this name. Where no worker can report them, the new pool begins above them. A logical pool
     /// has no worker, and a restored backup may lack the pool.
-    pub(in crate::box_lease) fn put_events(&self, pool: PoolName, spec: PoolSpec) -> Vec<BoxEvent> {
+    pub(in crate::box_lease) fn put_events(
+        &self,
+        pool: PoolName,
+        spec: PoolSpec,
+        by_settings: Option<u64>,
+    ) -> Vec<BoxEvent> {
         let was_restored = self.epoch.is_some_and(|epoch| epoch.0 >= EPOCH_LEAP);
         let beyond = if self.table.knows_tokens_of(&pool) {
             None
@@ -154,7 +159,11 @@ impl BoxDecisionContext<'_> {
         } else {
             spec.is_logical().then(|| token_of_time(self.now.wall))
         };
-        let put = BoxEvent::PoolPutAlone { pool: pool.clone(), spec: Box::new(spec) };
+        let (name, spec) = (pool.clone(), Box::new(spec));
+        let put = match by_settings {
+            Some(version) => BoxEvent::PoolPutBySettings { pool: name, spec, version },
+            None => BoxEvent::PoolPutAlone { pool: name, spec },
+        };
         let raised = beyond.map(|beyond| BoxEvent::TokensRaised { pool, beyond });
         iter::once(put).chain(raised).collect()
     }

@@ -65,6 +65,15 @@ impl BoxTable {
                 self.check_ids(pool, spec)?;
                 self.put_pool(at, pool, spec)
             }
+            BoxEvent::PoolPutBySettings { pool, spec, version } => {
+                if self.is_put_by_settings(pool, *version) {
+                    return Ok(BoxOutcome::AlreadySo);
+                }
+                self.check_ids(pool, spec)?;
+                let outcome = self.put_pool(at, pool, spec)?;
+                self.put_by_settings.insert(pool.clone(), *version);
+                Ok(outcome)
+            }
             BoxEvent::TokensRaised { pool, beyond } => {
                 let pool = self.pool_mut(pool)?;
                 if *beyond <= pool.last_token {

@@ -194,6 +194,7 @@ fn stored_events_keep_their_numbers() {
     let number = |event: &BoxEvent| postcard::to_stdvec(event).unwrap()[0];
     let (pool, lease) = (p(), LeaseId(1));
     let spec = Box::new(PoolSpec::of(0, 1));
+    let settings = spec.clone();
     let (term, beyond) = (TERM, FenceToken(9));
     for (event, expected) in [
         (BoxEvent::PoolPut { pool: pool.clone(), spec: spec.clone() }, 0),
@@ -205,6 +206,7 @@ fn stored_events_keep_their_numbers() {
         (BoxEvent::TermsAgain { leases: vec![(lease, 0, term)] }, 21),
         (BoxEvent::WrongToken { lease, given: beyond, times: 2 }, 22),
         (BoxEvent::Adopted { pool: p(), output: HookOutput::cut("x"), by: "jo".to_owned() }, 24),
+        (BoxEvent::PoolPutBySettings { pool: p(), spec: settings, version: 7 }, 25),
     ] {
         assert_eq!(number(&event), expected, "{event:?}");
     }
@@ -216,6 +218,38 @@ fn stored_events_keep_their_numbers() {
     let id = 1_u128.to_be_bytes();
     let bytes = [&[23][..], &[7; 16], &[3, 5, 1], &id, &[2, 0, 128, 194, 215, 47]].concat();
     assert_eq!(postcard::to_stdvec(&given).unwrap(), bytes);
+}
+
+#[test]
+fn a_version_of_the_settings_sets_a_pool_once() {
+    let mut table = BoxTable::default();
+    let by = |version, size| BoxEvent::PoolPutBySettings {
+        pool: p(),
+        spec: Box::new(no_grace(size)),
+        version,
+    };
+    let by_request = |size| BoxEvent::PoolPutAlone { pool: p(), spec: Box::new(no_grace(size)) };
+    let put = |created| Ok(BoxOutcome::PoolPut { created });
+    assert_eq!(table.apply(Millis(0), &by(2, 4)), put(true));
+    table.apply(Millis(0), &by_request(6)).unwrap();
+    // A new leader sends it again, also for an earlier version.
+    for version in [2, 1] {
+        assert_eq!(table.apply(Millis(0), &by(version, 4)), Ok(BoxOutcome::AlreadySo));
+    }
+    assert_eq!(table.pool(&p()).unwrap().spec().size, 6);
+    // A refused one may be sent again.
+    let refused = PoolSpec { clean_attempts: 0, ..no_grace(3) };
+    let refused = BoxEvent::PoolPutBySettings { pool: p(), spec: Box::new(refused), version: 3 };
+    assert!(table.apply(Millis(0), &refused).is_err());
+    assert_eq!(table.apply(Millis(0), &by(3, 3)), put(false));
+    // A removed pool comes back with another version only, also after a restart.
+    table.apply(Millis(0), &BoxEvent::PoolRemoved { pool: p() }).unwrap();
+    let mut again = SharedTable::default();
+    Box::new(FrozenBoxTable::of(&table)).write(&mut |row| again.thaw(row).unwrap());
+    let mut again = again.write();
+    assert_eq!(again.apply(Millis(0), &by(3, 3)), Ok(BoxOutcome::AlreadySo));
+    assert!(again.pools().is_empty());
+    assert_eq!(again.apply(Millis(0), &by(4, 3)), put(true));
 }
 
 #[test]

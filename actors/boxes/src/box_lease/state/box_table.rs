@@ -39,6 +39,8 @@ pub struct BoxTable {
     pub(in crate::box_lease) again: HashMap<LeaseId, GivenTerms>,
     /// The epoch of the leader that decided last.
     pub(in crate::box_lease) led: Epoch,
+    /// The newest version of the cluster's settings that set each pool, also removed ones.
+    pub(in crate::box_lease) put_by_settings: BTreeMap<PoolName, u64>,
     /// The pool whose rows are being restored from a snapshot.
     pub(in crate::box_lease) thawing: Option<PoolName>,
 }
@@ -88,6 +90,11 @@ impl BoxTable {
     /// Whether the last token of the pool is recorded, also of a removed pool.
     pub fn knows_tokens_of(&self, pool: &PoolName) -> bool {
         self.pools.contains_key(pool) || self.dropped_pools.contains_key(pool)
+    }
+
+    /// Whether this version of the cluster's settings, or a later one, has set the pool.
+    pub fn is_put_by_settings(&self, pool: &PoolName, version: u64) -> bool {
+        self.put_by_settings.get(pool).is_some_and(|by| *by >= version)
     }
 
     /// All pools, by name.

@@ -220,6 +220,17 @@ pub enum BoxEvent {
         /// The caller's name, for the audit.
         by: String,
     },
+    /// A pool gets the specification that a version of the cluster's settings has for it, as by `PoolPutAlone`. Each
+    /// version sets a pool once: a later change by a request stays.
+    PoolPutBySettings {
+        /// The name of the pool.
+        pool: PoolName,
+        /// The wanted specification.
+        #[serde(with = "spec_of_event")]
+        spec: Box<PoolSpec>,
+        /// The number of the version.
+        version: u64,
+    },
 }
 
 /// Boxes that are granted together.

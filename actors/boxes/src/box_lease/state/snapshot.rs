@@ -56,6 +56,8 @@ pub(super) enum BoxSnapshotRow {
     Again(Vec<(LeaseId, u32)>),
     /// Leases that got their full terms again.
     GivenTerms(Vec<(LeaseId, StoredGivenTerms)>),
+    /// The newest version of the cluster's settings that set each of these pools.
+    PutBySettings(Vec<(PoolName, u64)>),
 }
 
 #[derive(Serialize, Deserialize)]
@@ -84,6 +86,7 @@ impl FrozenBoxTable {
             box_log: table.box_log.clone(),
             led: table.led,
             again: table.again.clone(),
+            put_by_settings: table.put_by_settings.clone(),
             // These values are derived from the others.
             ended_index: Default::default(),
             requests: Default::default(),
@@ -97,6 +100,8 @@ impl FrozenPiece for FrozenBoxTable {
         let mut put = |content: &BoxSnapshotRow| row(&encode_row(&ROW_VERSIONS, content));
         let BoxTable { pools, leases, dropped_pools, ended, box_log, led, again, .. } = &self.0;
         put(&BoxSnapshotRow::Led(*led));
+        let mut by_settings = self.0.put_by_settings.iter().map(|(pool, by)| (pool.clone(), *by));
+        in_rows(&mut by_settings, |some| put(&BoxSnapshotRow::PutBySettings(some)));
         for (name, pool) in pools {
             put(&BoxSnapshotRow::Pool(Box::new(StoredPool::of(name, pool))));
             let mut boxes =
@@ -214,6 +219,7 @@ pub(in crate::box_lease) fn thaw_row(
         }
         BoxSnapshotRow::End => table.thawing = None,
         BoxSnapshotRow::Led(epoch) => table.led = epoch,
+        BoxSnapshotRow::PutBySettings(some) => table.put_by_settings.extend(some),
         BoxSnapshotRow::Again(again) => {
             let given = |(id, renewals)| (id, GivenTerms::by_unknown_boot(renewals));
             table.again.extend(again.into_iter().map(given));

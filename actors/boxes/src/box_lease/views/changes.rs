@@ -39,7 +39,9 @@ impl BoxChangeBatch {
         let mut publish = |change| self.changes.push((at, change));
         match (event, outcome) {
             (
-                BoxEvent::PoolPut { pool, spec } | BoxEvent::PoolPutAlone { pool, spec },
+                BoxEvent::PoolPut { pool, spec }
+                | BoxEvent::PoolPutAlone { pool, spec }
+                | BoxEvent::PoolPutBySettings { pool, spec, .. },
                 BoxOutcome::PoolPut { created },
             ) => {
                 publish(BoxChange::PoolPut {

@@ -39,7 +39,7 @@ super::korean_meanings! {
     "share.password_interval": "이 시간이 지날 때마다 암호를 한 번 더 시도할 수 있습니다.";
     "share.tls.certificate": "PEM 형식의 인증서이며 중간 인증서가 뒤에 이어집니다. 링크에 TLS를 사용합니다. 다시 읽기를 하면 인증서와 키를 다시 읽고 새 연결부터 적용합니다.";
     "share.tls.key": "인증서의 개인 키입니다. PEM 형식이며 암호가 없어야 합니다.";
-    "box.pools": "이름별 박스 풀입니다. 예: { judges = { size = 8 } }. 필수 값은 size뿐입니다. first_id, slots, host, hooks, labels, ttl_default, ttl_max, max_hold, grace, queue_limit, quota, priority_ages, clean_attempts, clean_again_after, clean_again_at_most도 정할 수 있습니다. 노드는 리더가 될 때와 다시 읽을 때 이 풀을 만들고 변경하며, API로 변경한 내용을 덮어씁니다. 여기에서 제거한 풀은 reelyard box pools remove를 실행할 때까지 남습니다.";
+    "box.pools": "이름별 박스 풀입니다. 예: { judges = { size = 8 } }. 필수 값은 size뿐입니다. first_id, slots, host, hooks, labels, ttl_default, ttl_max, max_hold, grace, queue_limit, quota, priority_ages, clean_attempts, clean_again_after, clean_again_at_most도 정할 수 있습니다. 노드는 리더가 될 때와 다시 읽을 때 이 풀을 만들고 변경하며, API로 변경한 내용을 덮어씁니다. 클러스터에서는 새 설정 버전마다 한 번만 그렇게 하고, 리더가 바뀔 때는 하지 않습니다. 여기에서 제거한 풀은 reelyard box pools remove를 실행할 때까지 남습니다.";
     "box.keep_ended": "점유가 어떻게 끝났는지 기억하는 기간입니다. 이 기간에는 늦은 점유자와 반복된 요청이 올바른 답을 받습니다.";
     "box.keep_ended_most": "노드가 기억하는 끝난 점유의 최대 수입니다.";
     "box.log_retention": "박스에서 실행한 훅과 그 출력, 격리한 사람을 기억하는 기간입니다.";

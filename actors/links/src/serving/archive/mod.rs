@@ -6,6 +6,7 @@
 
 mod archive_limiter;
 mod listed;
+mod pending;
 mod precheck;
 mod tree;
 mod write;
@@ -15,20 +16,21 @@ use std::sync::Arc;
 use reelyard_file_server::http::response_head::BodyLength;
 use reelyard_file_server::{CHECK_EVERY, SendFailure, SendWatch, Sending};
 use reelyard_shares::share_expiry::{Share, ShareKind};
-use tokio::sync::{mpsc, oneshot};
-use tokio::time::timeout;
+use tokio::sync::mpsc;
+use tokio::time::{Instant, timeout};
 
-use super::archive::precheck::check_archive;
-use super::archive::write::ArchiveChunk;
+use super::download::{LONGEST_SILENCE, silent_node};
 use super::link_head::{disposition, link_head};
 use super::link_request::LinkRequest;
+use super::pages::listing::SharedContents;
 use crate::access::refusal::LinkRefusal;
+use crate::access::roots::NotOpened;
+use crate::passing::other_nodes::PassedBytes;
 use crate::state::{DisplayName, ShareServerState};
 
 pub(crate) use archive_limiter::ArchiveLimiter;
-
-/// Largest number of chunks that wait for the client.
-const AHEAD: usize = 4;
+pub(crate) use pending::PendingArchive;
+pub(crate) use write::ArchiveChunk;
 
 /// Answers one request for an archive. Returns the watch over the bytes that were sent.
 pub(crate) async fn answer(
@@ -50,7 +52,31 @@ pub(crate) async fn answer(
 struct PreparedArchive {
     share: Arc<Share>,
     /// Chunks of the archive. None for HEAD.
-    chunks: Option<mpsc::Receiver<ArchiveChunk>>,
+    chunks: Option<ArchiveSource>,
+}
+
+/// Where an archive is made.
+enum ArchiveSource {
+    Here(mpsc::Receiver<ArchiveChunk>),
+    Elsewhere(PassedBytes),
+}
+
+impl ArchiveSource {
+    async fn next(&mut self) -> Option<ArchiveChunk> {
+        match self {
+            ArchiveSource::Here(chunks) => chunks.recv().await,
+            ArchiveSource::Elsewhere(bytes) => Some(match bytes.recv().await {
+                Some(Ok(bytes)) => ArchiveChunk::Bytes(bytes.to_vec()),
+                Some(Err(error)) => ArchiveChunk::Failed(error),
+                None => ArchiveChunk::End,
+            }),
+        }
+    }
+
+    /// Whether nothing came for too long. The own disk may be slow.
+    fn is_silent(&self, since: Instant) -> bool {
+        matches!(self, ArchiveSource::Elsewhere(_)) && since.elapsed() >= LONGEST_SILENCE
+    }
 }
 
 async fn prepare(
@@ -61,45 +87,50 @@ async fn prepare(
     let share = state.find(link_request.id, client)?;
     state.check_access(&share, link_request.request.head, client).await?;
     state.check_downloads_left(&share, client)?;
-    let opened = state.open(&share, ShareKind::Directory)?;
+    let opened = match state.open_share(&share) {
+        Ok(opened) if opened.kind == ShareKind::Directory => opened,
+        Ok(opened) => return Err(LinkRefusal::OtherKind { instead: opened.kind }),
+        Err(why) => return prepare_elsewhere(link_request, state, share, why).await,
+    };
     if link_request.is_head() {
         return Ok(PreparedArchive { share, chunks: None });
     }
     let slot = state.archives.acquire(client)?;
-    let (sender, chunks) = mpsc::channel(AHEAD);
-    let (checked, check) = oneshot::channel();
-    let (may_begin, begins) = oneshot::channel::<()>();
-    let (name, is_limited) = (share.display_name().to_owned(), share.downloads().is_some());
-    // Its own thread, because it waits for disks and for the client.
-    let started = std::thread::Builder::new().name("share-zip".into()).spawn(move || {
-        let _slot = slot;
-        // The check of a large tree is slow. It runs only if a counted download could be lost.
-        let is_awaited = || !checked.is_closed();
-        let found = match is_limited {
-            true => check_archive(&opened.file, &name, is_awaited),
-            false => Ok(()),
-        };
-        let is_good = found.is_ok();
-        if checked.send(found).is_ok() && is_good && begins.blocking_recv().is_ok() {
-            write::archive(opened.file, &name, sender);
-        }
-    });
-    if let Err(error) = started {
+    // The check of a large tree is slow. It runs only if a counted download could be lost.
+    let is_checked = share.downloads().is_some();
+    let pending = PendingArchive::begin(opened.file, share.display_name(), is_checked, slot);
+    let pending = pending.map_err(|error| {
         tracing::warn!(%error, "cannot start the thread of an archive");
-        return Err(LinkRefusal::Failed);
-    }
-    match check.await {
-        Ok(Ok(())) => {}
-        Ok(Err(why)) => {
-            state.warnings.warn_unreadable(share.id(), &why);
-            return Err(LinkRefusal::NoArchive(why.in_words()));
-        }
-        Err(_) => return Err(LinkRefusal::Failed),
-    }
+        LinkRefusal::Failed
+    })?;
+    let ready = pending.checked().await.map_err(|why| {
+        state.warnings.warn_unreadable(share.id(), &why);
+        LinkRefusal::NoArchive(why.in_words())
+    })?;
     state.count_download(&share, client, false).await?;
-    may_begin.send(()).map_err(|()| LinkRefusal::Failed)?;
+    let chunks = ready.send().map_err(|_| LinkRefusal::Failed)?;
     state.counts.archives.one();
-    Ok(PreparedArchive { share, chunks: Some(chunks) })
+    Ok(PreparedArchive { share, chunks: Some(ArchiveSource::Here(chunks)) })
+}
+
+/// The archive as another node makes it, if the root is away here.
+async fn prepare_elsewhere(
+    link_request: &LinkRequest<'_>,
+    state: &ShareServerState,
+    share: Arc<Share>,
+    why: NotOpened,
+) -> Result<PreparedArchive, LinkRefusal> {
+    let client = link_request.client(state);
+    if link_request.is_head() {
+        return match state.contents_elsewhere(&share, why).await? {
+            SharedContents::Directory(_) => Ok(PreparedArchive { share, chunks: None }),
+            SharedContents::File(_) => Err(LinkRefusal::OtherKind { instead: ShareKind::File }),
+        };
+    }
+    let bytes = state.archive_elsewhere(&share, why).await?;
+    state.count_download(&share, client, false).await?;
+    state.counts.archives.one();
+    Ok(PreparedArchive { share, chunks: Some(ArchiveSource::Elsewhere(bytes)) })
 }
 
 async fn send(
@@ -159,10 +190,13 @@ async fn send(
 /// The next chunk. The download can also be cut while the disk is slow.
 async fn next(
     sending: &mut Sending<'_>,
-    chunks: &mut mpsc::Receiver<ArchiveChunk>,
+    chunks: &mut ArchiveSource,
 ) -> Result<Option<ArchiveChunk>, SendFailure> {
-    loop {
-        match timeout(CHECK_EVERY, chunks.recv()).await {
+    let began = Instant::now();
+    while !chunks.is_silent(began) {
+        match timeout(CHECK_EVERY, chunks.next()).await {
+            // An empty chunk would end the body.
+            Ok(Some(ArchiveChunk::Bytes(bytes))) if bytes.is_empty() => {}
             Ok(chunk) => {
                 sending.restart_time_limit();
                 return Ok(chunk);
@@ -170,4 +204,5 @@ async fn next(
             Err(_) => sending.check()?,
         }
     }
+    Err(SendFailure::Unreadable(silent_node()))
 }

@@ -47,7 +47,7 @@ pub(super) trait ArchiveVisitor {
 
 /// Why no archive of a directory is possible.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum NoArchive {
+pub(crate) enum NoArchive {
     /// An entry cannot be read. An archive without it would look complete.
     #[error("\"{name}\" cannot be read: {why}")]
     Unreadable {

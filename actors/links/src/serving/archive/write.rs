@@ -15,7 +15,7 @@ use crate::access::roots::OpenedShare;
 const CHUNK: usize = 256 << 10;
 
 /// A message from the writer of an archive.
-pub(super) enum ArchiveChunk {
+pub(crate) enum ArchiveChunk {
     /// The next bytes of the archive.
     Bytes(Vec<u8>),
     /// The archive is complete.

@@ -19,7 +19,7 @@ use reelyard_console::{BrowserChoices, LANGUAGE_COOKIE, THEME_COOKIE, Theme};
 use reelyard_shares::share_expiry::{Share, ShareId};
 use serde::Deserialize;
 
-use super::listing::{Contents, contents};
+use super::listing::{SharedContents, contents};
 use super::models::{linked_contents, moment, refusal_model};
 use super::qr::qr_picture;
 use crate::access::passwords::COOKIE;
@@ -94,9 +94,7 @@ async fn page(
         web::block(move || look_at(&state, &share)).await
     };
     let looked = match looked {
-        Ok(Err(why)) => {
-            state.find_elsewhere(&share, why).await.map(|file| Contents::File(file.facts().size))
-        }
+        Ok(Err(why)) => state.contents_elsewhere(&share, why).await,
         Ok(Ok(contents)) => Ok(contents),
         Err(_) => Err(LinkRefusal::Failed),
     };
@@ -116,9 +114,9 @@ fn page_model(
     request: &HttpRequest,
     state: &ShareServerState,
     share: &Share,
-    contents: Contents,
+    contents: SharedContents,
 ) -> LinkPageModel {
-    let part = if matches!(contents, Contents::File(_)) { "file" } else { "zip" };
+    let part = if matches!(contents, SharedContents::File(_)) { "file" } else { "zip" };
     let address = link(request, state, share.id());
     let download = match state.may_begin(share, client(request, state)) {
         true => LinkedDownload::At(format!("{}/{part}", page_path(state, share.id()))),
@@ -274,7 +272,7 @@ async fn not_allowed(allowed: &'static str) -> HttpResponse {
 }
 
 /// Reads the contents of a share for its page. Blocks on the disk.
-fn look_at(state: &ShareServerState, share: &Share) -> Result<Contents, NotOpened> {
+fn look_at(state: &ShareServerState, share: &Share) -> Result<SharedContents, NotOpened> {
     state.open_share(share).and_then(|opened| contents(&opened).map_err(NotOpened::Failed))
 }
 

@@ -7,6 +7,7 @@ use std::io;
 use reelyard_shares::share_expiry::ShareKind;
 use reelyard_shares::share_files::is_root_id_file;
 use rustix::fs::{AtFlags, Dir, FileType, statat};
+use serde::{Deserialize, Serialize};
 
 use crate::access::roots::{OpenedShare, open_beneath};
 
@@ -17,7 +18,9 @@ const MOST_ENTRIES: usize = 500;
 const MOST_READ: usize = 10_000;
 
 /// The contents of a share, as its page shows them.
-pub(super) enum Contents {
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SharedContents {
     /// A file with its size in bytes.
     File(u64),
     /// A directory with its listed entries.
@@ -25,30 +28,30 @@ pub(super) enum Contents {
 }
 
 /// The listed entries of a directory.
-#[derive(Default)]
-pub(super) struct DirectoryListing {
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DirectoryListing {
     /// The first entries: directories before files, each sorted by name.
-    pub(super) entries: Vec<DirectoryEntry>,
+    pub entries: Vec<DirectoryEntry>,
     /// Number of further entries that were read.
-    pub(super) others: usize,
+    pub others: usize,
     /// Whether the directory has more entries than were read.
-    pub(super) goes_on: bool,
+    pub goes_on: bool,
 }
 
 /// One entry of a directory.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct DirectoryEntry {
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DirectoryEntry {
     /// Name for display, not necessarily valid on disk.
-    pub(super) name: String,
+    pub name: String,
     /// Size of a file in bytes; none for a directory.
-    pub(super) size: Option<u64>,
+    pub size: Option<u64>,
 }
 
 /// Reads the contents of an opened share.
-pub(super) fn contents(opened: &OpenedShare) -> io::Result<Contents> {
+pub(crate) fn contents(opened: &OpenedShare) -> io::Result<SharedContents> {
     match opened.kind {
-        ShareKind::File => Ok(Contents::File(Metadata::len(&opened.metadata))),
-        ShareKind::Directory => listing(&opened.file, MOST_READ).map(Contents::Directory),
+        ShareKind::File => Ok(SharedContents::File(Metadata::len(&opened.metadata))),
+        ShareKind::Directory => listing(&opened.file, MOST_READ).map(SharedContents::Directory),
     }
 }
 

@@ -2,7 +2,7 @@
 //! one request, with the bytes that were already read.
 
 mod handlers;
-mod listing;
+pub(crate) mod listing;
 mod models;
 mod qr;
 mod replayed_stream;

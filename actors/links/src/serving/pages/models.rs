@@ -5,7 +5,7 @@ use reelyard_console::card::{LinkContents, LinkRefusalKind, LinkRefusalModel, Li
 use reelyard_core::clock::Millis;
 use reelyard_shares::share_expiry::{ShareEnding, ShareKind};
 
-use super::listing::Contents;
+use super::listing::SharedContents;
 use crate::access::refusal::LinkRefusal;
 
 /// An instant as pages show it.
@@ -14,10 +14,10 @@ pub(super) fn moment(at: Millis) -> Moment {
 }
 
 /// The contents of a share as its page shows them.
-pub(super) fn linked_contents(contents: Contents) -> LinkContents {
+pub(super) fn linked_contents(contents: SharedContents) -> LinkContents {
     match contents {
-        Contents::File(size) => LinkContents::File(size),
-        Contents::Directory(listing) => {
+        SharedContents::File(size) => LinkContents::File(size),
+        SharedContents::Directory(listing) => {
             let entry = |entry: super::listing::DirectoryEntry| LinkedEntry {
                 name: entry.name,
                 size: entry.size,

@@ -94,8 +94,8 @@ impl Remover {
     /// Carries out an applied event. An event that a node applies before it leads is old. For such an
     /// event it calls no host and publishes nothing.
     fn applied(&mut self, applied: &AppliedEvent<RemovalBook>, ctx: &mut Context<Self>) {
-        let leads = self.replica.epoch();
-        self.policy.on_applied(applied, self.replica.piece(), leads.is_some());
+        let (leads, now) = (self.replica.epoch(), self.clock.now());
+        self.policy.on_applied(applied, self.replica.piece(), leads.is_some(), now);
         let Some(epoch) = leads else { return };
         match (&applied.result, &applied.event) {
             (Ok(RemovalOutcome::Applied), RemovalEvent::Intended(intent)) => {

@@ -385,6 +385,7 @@ impl RemoverPolicy {
         applied: &AppliedEvent<RemovalBook>,
         book: &RemovalBook,
         leads: bool,
+        now: Millis,
     ) {
         match (&applied.event, &applied.result) {
             (RemovalEvent::Ended { host, name, ending }, Ok(RemovalOutcome::Applied)) => {
@@ -392,7 +393,8 @@ impl RemoverPolicy {
                 self.asked.remove(&copy);
                 self.unclear.remove(&copy);
                 if ending.is_gone() {
-                    self.holders.lightened(*host, applied.at);
+                    // By the clock of this node, as the time of a look at the disk: another node may have led.
+                    self.holders.lightened(*host, now);
                 }
                 if leads {
                     self.counters.count(ending);

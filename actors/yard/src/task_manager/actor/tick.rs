@@ -42,6 +42,7 @@ impl TaskManager {
 
     /// Compares the inputs with those on record. Answers the new record, if one is due.
     fn check_inputs(&mut self, now: Millis) -> Option<TaskEvent> {
+        self.policy.input_guard.has_others = self.replica.has_other_members();
         let (policy, context) = self.at(now);
         let record = policy.check_inputs(context);
         let faults = policy.input_faults(context.book);

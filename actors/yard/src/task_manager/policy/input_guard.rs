@@ -81,6 +81,8 @@ pub enum InputFault {
 pub struct InputGuard {
     /// The number of this node. Without one nothing is compared or recorded.
     pub node: Option<u64>,
+    /// Whether the cluster has other nodes.
+    pub has_others: bool,
     files: Option<RankingFiles>,
     masters: Option<u64>,
     /// Whether this node leads and was allowed to plan. It then sees each change of its inputs as an operator makes it.
@@ -109,7 +111,8 @@ impl InputGuard {
     /// The faults that keep this node from planning and removing. Before its inputs are read there are none: planner and
     /// Remover wait for them.
     ///
-    /// A node passes with inputs that it recorded itself: it is restarted, and an operator may have changed its files.
+    /// A node alone passes with inputs that it recorded itself: it is restarted, and an operator may have changed its
+    /// files. In a cluster another leader may have been refused meanwhile, or the files may be lost.
     pub fn faults(&self, on_record: Option<&InputsOnRecord>, is_on: bool) -> Vec<InputFault> {
         let (Some(node), Some(files), Some(masters), Some(on_record)) =
             (self.node, self.files, self.masters, on_record)
@@ -117,7 +120,8 @@ impl InputGuard {
             return Vec::new();
         };
         let recorded = &on_record.inputs;
-        if self.has_passed || !is_on || recorded.node == node {
+        let is_alone = recorded.node == node && !self.has_others;
+        if self.has_passed || !is_on || is_alone {
             return Vec::new();
         }
         faults_against(recorded, files, masters)
@@ -282,8 +286,11 @@ mod tests {
     }
 
     #[test]
-    fn the_same_node_an_unread_input_and_the_setting_pass() {
-        assert!(faults(&guard(1, Some(contents(2, 1, 1)))).is_empty());
+    fn a_node_alone_an_unread_input_and_the_setting_pass() {
+        let mut same = guard(1, Some(contents(2, 1, 1)));
+        assert!(faults(&same).is_empty());
+        same.has_others = true;
+        assert_eq!(faults(&same).len(), 1, "it leads again, perhaps after another one");
         let unread = InputGuard { node: Some(2), ..InputGuard::default() };
         assert!(faults(&unread).is_empty());
         assert!(guard(2, None).faults(Some(&on_record()), false).is_empty());

@@ -139,7 +139,12 @@ fn a_failed_grant_of_an_earlier_epoch_changes_nothing() {
             BoxLease::new(settings, clock.clone(), journal.clone(), hosts, views.clone()).start();
         until("it leads", || views.view().epoch.is_some()).await;
         let epoch = views.view().epoch.unwrap();
-        let put = PutPool { pool: p(), spec: hosted(1), asked_by: "a test".to_owned() };
+        let put = PutPool {
+            pool: p(),
+            spec: hosted(1),
+            by_settings: None,
+            asked_by: "a test".to_owned(),
+        };
         actor.send(put).await.unwrap().unwrap();
         let in_phase = |phase| views.pool(&p()).unwrap().counts.of(phase) == 1;
         until("its box is looked at", || in_phase(BoxPhase::Free)).await;
