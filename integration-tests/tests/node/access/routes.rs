@@ -5,10 +5,12 @@ use std::path::Path;
 use anyhow::Result;
 
 /// The routes outside of the API, with the decision for each. The calls of the API declare their rights.
-const DECIDED: [(&str, &str); 64] = [
+const DECIDED: [(&str, &str); 67] = [
     ("/healthz", "open: it only says that the process answers"),
     ("/readyz", "open: monitoring has no token"),
     ("/shared-files/{id}", "streams of other nodes of the cluster only"),
+    ("/shared-files/{id}/contents", "streams of other nodes of the cluster only"),
+    ("/shared-files/{id}/archive", "streams of other nodes of the cluster only"),
     ("/shared-files/{id}/count", "streams of other nodes of the cluster only"),
     ("/metrics", "metrics.allow, or metrics:read"),
     ("/guide", "open: the manual"),
@@ -64,6 +66,10 @@ const DECIDED: [(&str, &str); 64] = [
     ),
     ("/console/settings", "a session with config:read"),
     ("/console/settings/reload", "a session with config:write, and its CSRF token"),
+    (
+        "/console/settings/versions/{number}/revert",
+        "a session with config:write, and its CSRF token",
+    ),
     ("/console/guide", "a session with yard:read"),
     ("/console/guide/{topic}", "a session with yard:read"),
     ("/console/find", "a session with yard:read"),
