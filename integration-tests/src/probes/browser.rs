@@ -55,6 +55,8 @@ impl Browser {
         let begun = browser.call(Method::POST, &format!("{driver}/session"), &wanted()).await?;
         let id = begun["sessionId"].as_str().context("no session")?;
         browser.session = format!("{driver}/session/{id}");
+        let saved = json!({ "behavior": "allow", "downloadPath": browser.downloads() });
+        browser.devtools("Browser.setDownloadBehavior", &saved).await?;
         if !runs_scripts {
             let blocked = json!({ "value": true });
             browser.devtools("Emulation.setScriptExecutionDisabled", &blocked).await?;
