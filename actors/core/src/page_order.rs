@@ -214,7 +214,11 @@ mod tests {
                     (if page.descending { u64::MAX - key } else { *key }, *item)
                 });
                 let sorted: Vec<u32> = sorted.iter().map(|(_, item)| *item).collect();
-                assert_eq!(page_by_number(items.iter().copied(), &page), cut(&sorted, &page), "{page:?}");
+                assert_eq!(
+                    page_by_number(items.iter().copied(), &page),
+                    cut(&sorted, &page),
+                    "{page:?}"
+                );
             }
         }
     }

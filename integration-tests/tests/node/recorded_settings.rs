@@ -17,6 +17,17 @@ fn pool_size(cluster: &NodeCluster, index: usize) -> Option<u64> {
     serde_json::from_str::<Value>(&answer.body).ok()?["spec"]["size"].as_u64()
 }
 
+/// Changes the size of the pool by a request, once it has the size of the settings.
+fn put_pool(cluster: &NodeCluster, of_settings: u64, size: u64) -> Result<()> {
+    cluster.wait(1, "the pool of the settings", |_| {
+        pool_size(cluster, 1).filter(|size| *size == of_settings).map(drop)
+    })?;
+    let put = cluster.request(1, "PUT", POOL, &format!("{{\"size\":{size}}}"));
+    let put = put.context("an answer")?;
+    ensure!(put.status == 200, "{put:?}");
+    Ok(())
+}
+
 /// The numbers of the versions that a node knows, newest first.
 fn versions(cluster: &NodeCluster, index: usize) -> Option<Vec<u64>> {
     let answer = cluster.request(index, "GET", "/api/v1/config/versions", "")?;
@@ -137,12 +148,8 @@ fn settings_are_changed_for_all_nodes_and_outlive_the_leader() -> Result<()> {
         view["warnings"].to_string().contains("so it sends nothing to them").then_some(())
     })?;
 
-    // A request changes a pool of the settings. No later leader changes it back.
-    cluster.wait(1, "the pool is there", |_| {
-        pool_size(&cluster, 1).filter(|size| *size == 4).map(drop)
-    })?;
-    let put = cluster.request(1, "PUT", POOL, r#"{"size":6}"#).context("an answer")?;
-    ensure!(put.status == 200, "{put:?}");
+    // A request changes a pool of the settings. The next version sets the pool again.
+    put_pool(&cluster, 4, 6)?;
 
     // Another person recorded a version meanwhile.
     let late = serde_json::json!({ "text": "task.timeout = \"5m\"\n", "follows": 1 }).to_string();
@@ -167,6 +174,8 @@ fn settings_are_changed_for_all_nodes_and_outlive_the_leader() -> Result<()> {
     })?;
 
     versions_are_compared_and_reverted_on_a_page(&cluster)?;
+    // No later leader changes this size back.
+    put_pool(&cluster, 4, 7)?;
 
     // Another leader, whose own file has neither the host nor the time, keeps both.
     if let Some(leader) = &mut cluster.nodes[0].process {
@@ -204,7 +213,7 @@ fn settings_are_changed_for_all_nodes_and_outlive_the_leader() -> Result<()> {
     ensure!(kept == ["127.0.0.1:9"], "{kept:?}");
     let answer = cluster.request(0, "GET", "/api/v1/hosts", "").context("hosts")?;
     ensure!(answer.body.contains("\"maintenance\""), "{}", answer.body);
-    ensure!(pool_size(&cluster, 0) == Some(6), "a leader changed the pool");
+    ensure!(pool_size(&cluster, 0) == Some(7), "a leader changed the pool");
 
     // An earlier version comes back. The node that was away gets it too.
     if let Some(process) = &mut cluster.nodes[0].process {
