@@ -38,6 +38,9 @@ const AT_ONCE: usize = 128;
 /// Time limit for the answer of one member.
 const ANSWER_TIME: Duration = Duration::from_secs(1);
 
+/// Time limit for a member to list a directory and to look at its files.
+const LIST_TIME: Duration = Duration::from_secs(5);
+
 /// How long no member is asked again for a root that none of them sees.
 const ASK_AGAIN: Duration = Duration::from_secs(1);
 
@@ -115,6 +118,7 @@ impl MemberFiles {
     async fn search<'m, T>(
         &'m self,
         root: RootName,
+        limit: Duration,
         question: impl Fn(Member) -> MemberAnswer<'m, T>,
     ) -> Result<(Member, T), NotPassed> {
         let (mut members, known) = self.others(&root);
@@ -123,7 +127,7 @@ impl MemberFiles {
         }
         let ask = |member: Member| {
             let asking = question(member.clone());
-            async move { (member.clone(), within_time(&member, asking).await) }
+            async move { (member.clone(), within_time(&member, limit, asking).await) }
         };
         let mut refusals = Vec::new();
         let first = members.iter().position(|member| Some(member.number) == known);
@@ -183,7 +187,7 @@ impl MemberFiles {
         root: RootName,
     ) -> Result<(Member, SharedContents), NotPassed> {
         let target = format!("/shared-files/{id}/contents");
-        let found = self.search(root, |member| {
+        let found = self.search(root, LIST_TIME, |member| {
             let target = target.clone();
             Box::pin(async move { self.look_up::<SharedContents>(member, &target).await })
         });
@@ -226,9 +230,13 @@ impl MemberFiles {
     }
 }
 
-/// The answer of a member within the time limit.
-async fn within_time<T>(member: &Member, asking: MemberAnswer<'_, T>) -> Result<T, NotPassed> {
-    match timeout(ANSWER_TIME, asking).await {
+/// The answer of a member within a time limit.
+async fn within_time<T>(
+    member: &Member,
+    limit: Duration,
+    asking: MemberAnswer<'_, T>,
+) -> Result<T, NotPassed> {
+    match timeout(limit, asking).await {
         Ok(Ok(answer)) => answer,
         Ok(Err(error)) => {
             let node = member.number;
@@ -296,7 +304,7 @@ impl OtherNodes for MemberFiles {
         Box::pin(async move {
             let slot = self.slot().ok_or(NotPassed::Unknown)?;
             let target = format!("/shared-files/{id}");
-            let found = self.search(root, |member| {
+            let found = self.search(root, ANSWER_TIME, |member| {
                 let target = target.clone();
                 Box::pin(async move { self.look_up::<SharedFileFacts>(member, &target).await })
             });

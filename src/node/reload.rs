@@ -97,7 +97,9 @@ fn unreadable_secrets(before: &NodeConfig, after: &NodeConfig) -> ConfigFaults {
     let fault = |(name, hook): (&WebhookName, &HookConfig)| {
         let file = hook.secret_file.as_deref().unwrap_or(Path::new("")).display();
         let key = Some("share.webhooks".to_owned());
-        let what = format!("{name}: secret_file: {file} cannot be read on this node");
+        let what = format!(
+            "{name}: secret_file: {file} is missing, cannot be read, or has no valid secret on this node"
+        );
         ConfigFault { origin: SettingOrigin::Default, key, what }
     };
     ConfigFaults(new.map(fault).collect())

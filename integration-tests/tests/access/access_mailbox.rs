@@ -359,3 +359,17 @@ async fn the_last_administrator_does_not_remove_itself() {
     assert!(rig.view.load().user(&user("root")).is_none());
     rig.close().await;
 }
+
+#[actix::test]
+async fn a_restarted_owner_accepts_nothing_until_it_has_caught_up() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut rig = opened(dir.path()).await;
+    assert!(rig.view.load().is_ready);
+    // From a journal that has stopped, it never catches up.
+    rig.journal.stop().await;
+    let settings = AccessSettings::default();
+    let (clock, journal) = (rig.clock.clone(), rig.journal.clone());
+    rig.actor = AccessActor::new(settings, clock, journal, rig.view.clone()).start();
+    rig.tick().await;
+    assert!(!rig.view.load().is_ready, "a revoked token could still be in its view");
+}

@@ -96,8 +96,8 @@ impl ClusterLink {
         }
         if !record.silent_hooks.is_empty() {
             warnings.push(format!(
-                "the secrets of these webhooks cannot be read on this node, so it sends nothing to them while it leads: \
-                 {}. Put their files in place, and run \"reelyard config reload\" here",
+                "these webhooks have no valid secret on this node, so it sends nothing to them while it leads: \
+                 {}. Correct their secret files, and run \"reelyard config reload\" here",
                 record.silent_hooks.join(", ")
             ));
         }

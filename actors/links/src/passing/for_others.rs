@@ -95,12 +95,15 @@ impl SharedFiles {
         is_checked: bool,
     ) -> Result<ArchiveForOther, NotPassed> {
         let state = &self.0;
-        let (share, opened) = self.opened(id)?;
+        let slot = state.archives.acquire_for_node().ok_or(NotPassed::Unknown)?;
+        let files = self.clone();
+        let opening = tokio::task::spawn_blocking(move || files.opened(id));
+        let (share, opened) = opening.await.map_err(|_| NotPassed::Unknown)??;
         if opened.kind != ShareKind::Directory {
             return Err(NotPassed::Absent);
         }
         let name = share.display_name();
-        let pending = PendingArchive::begin(opened.file, name, is_checked, ());
+        let pending = PendingArchive::begin(opened.file, name, is_checked, slot);
         let pending = pending.map_err(|error| not_passed(&NotOpened::Failed(error)))?;
         let chunks = pending.checked().await.and_then(|ready| ready.send()).map_err(|why| {
             tracing::warn!(?id, %why, "the archive for another node cannot be made");

@@ -34,6 +34,10 @@ pub trait Owner: Actor<Context = Context<Self>> + Handler<JournalCommand> {
     /// The largest age of the published view. Zero: it is renewed with each entry and each tick.
     const VIEW_AGE: Duration = Duration::ZERO;
 
+    /// Whether the view of an earlier incarnation stays until a restarted owner has caught up, so that readers never see
+    /// less than before. False if the view gives permission: an old one could allow something that is no longer allowed.
+    const KEEPS_EARLIER_VIEW: bool = true;
+
     /// The shell of this owner.
     fn shell(&mut self) -> &mut Replicated<Self::Piece, Self::View, Self::Change>;
 

@@ -31,8 +31,8 @@ pub struct Replicated<P: Piece, V, C> {
     pub(super) feed: Option<FeedPublisher<C>>,
     /// Whether the piece holds everything that this node had recorded when it started.
     pub(super) is_caught_up: bool,
-    /// Whether the view of an earlier incarnation stays until this one has caught up.
-    pub(super) keeps_earlier_view: bool,
+    /// Whether an earlier incarnation published a view.
+    pub(super) has_earlier_view: bool,
     /// Whether the published view is older than the piece.
     pub(super) is_view_stale: bool,
     /// Commits that returned without an outcome.
@@ -44,7 +44,7 @@ impl<P: Piece, V, C> Replicated<P, V, C> {
     /// publishes to `view`.
     pub fn new(piece: P, log: impl Into<LogHandle>, clock: Clock, view: ViewHandle<V>) -> Self {
         let log = log.into();
-        let keeps_earlier_view = view.was_published();
+        let has_earlier_view = view.was_published();
         Replicated {
             replica: ReplicaHandle::new(piece, log.clone()),
             log,
@@ -55,7 +55,7 @@ impl<P: Piece, V, C> Replicated<P, V, C> {
             next_tick: ActorTimer::default(),
             feed: None,
             is_caught_up: false,
-            keeps_earlier_view,
+            has_earlier_view,
             is_view_stale: false,
             uncommitted: 0,
         }

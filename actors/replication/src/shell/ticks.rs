@@ -54,10 +54,10 @@ pub trait OwnerTicks: Owner {
         }
     }
 
-    /// Publishes a new view now. The view of an earlier incarnation stays until this one has caught up: readers never
-    /// see less than before.
+    /// Publishes a new view now, unless that of an earlier incarnation stays.
     fn renew_view(&mut self) {
-        if self.shell().keeps_earlier_view && !self.shell().is_caught_up {
+        let shell = self.shell();
+        if Self::KEEPS_EARLIER_VIEW && shell.has_earlier_view && !shell.is_caught_up {
             return;
         }
         self.shell().is_view_stale = false;

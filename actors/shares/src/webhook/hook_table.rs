@@ -60,10 +60,10 @@ impl HookConfig {
     }
 }
 
-/// The allowed keys of a webhook.
 /// The key of the setting.
 const KEY: &str = "share.webhooks";
 
+/// The allowed keys of a webhook.
 const KNOWN: [&str; 5] = ["url", "secret", "secret_file", "kinds", "timeout"];
 
 impl SettingValue for Hooks {

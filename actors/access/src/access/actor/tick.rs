@@ -38,6 +38,8 @@ impl Owner for AccessActor {
 
     const NAME: &'static str = "access";
     const SUBJECT: &'static str = "users and tokens";
+    // An old view would accept credentials that were revoked meanwhile.
+    const KEEPS_EARLIER_VIEW: bool = false;
 
     fn shell(&mut self) -> &mut Replicated<AccessTable, AccessView, ()> {
         &mut self.replica

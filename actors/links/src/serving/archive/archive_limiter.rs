@@ -29,7 +29,8 @@ struct ArchiveSlotCounts {
 /// The slot of one archive. Released when it is dropped.
 pub(crate) struct ArchiveSlot {
     limiter: ArchiveLimiter,
-    network: IpAddr,
+    /// None for an archive that another node passes on: that node limits its visitors.
+    network: Option<IpAddr>,
 }
 
 /// Why no slot is available.
@@ -64,7 +65,17 @@ impl ArchiveLimiter {
         }
         taken.all += 1;
         taken.by_network.insert(network, of_network + 1);
-        Ok(ArchiveSlot { limiter: self.clone(), network })
+        Ok(ArchiveSlot { limiter: self.clone(), network: Some(network) })
+    }
+
+    /// Takes a slot for another node. None if all slots are in use.
+    pub(crate) fn acquire_for_node(&self) -> Option<ArchiveSlot> {
+        let mut taken = self.taken();
+        if taken.all >= self.0.most {
+            return None;
+        }
+        taken.all += 1;
+        Some(ArchiveSlot { limiter: self.clone(), network: None })
     }
 
     fn taken(&self) -> MutexGuard<'_, ArchiveSlotCounts> {
@@ -76,10 +87,11 @@ impl Drop for ArchiveSlot {
     fn drop(&mut self) {
         let mut taken = self.limiter.taken();
         taken.all = taken.all.saturating_sub(1);
-        if let Some(of_network) = taken.by_network.get_mut(&self.network) {
+        let Some(network) = self.network else { return };
+        if let Some(of_network) = taken.by_network.get_mut(&network) {
             *of_network = of_network.saturating_sub(1);
             if *of_network == 0 {
-                taken.by_network.remove(&self.network);
+                taken.by_network.remove(&network);
             }
         }
     }
@@ -113,7 +125,12 @@ mod tests {
         let other = turns.acquire(ip(2));
         assert!(other.is_ok());
         assert_eq!(turns.acquire(ip(3)).err(), Some(NoArchiveSlot::Busy));
-        drop((first, other));
+        assert!(turns.acquire_for_node().is_none(), "another node takes no more than the rest");
+        drop(other);
+        let for_node = turns.acquire_for_node();
+        assert!(for_node.is_some());
+        assert_eq!(turns.acquire(ip(3)).err(), Some(NoArchiveSlot::Busy));
+        drop((first, for_node));
         assert!(turns.taken().by_network.is_empty());
         let all: Vec<_> = (0..3).filter_map(|_| turns.acquire(ip(9)).ok()).collect();
         assert_eq!(all.len(), 3, "a proxy speaks for many");

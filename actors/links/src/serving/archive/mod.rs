@@ -12,6 +12,7 @@ mod tree;
 mod write;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use reelyard_file_server::http::response_head::BodyLength;
 use reelyard_file_server::{CHECK_EVERY, SendFailure, SendWatch, Sending};
@@ -28,9 +29,14 @@ use crate::access::roots::NotOpened;
 use crate::passing::other_nodes::PassedBytes;
 use crate::state::{DisplayName, ShareServerState};
 
+use archive_limiter::ArchiveSlot;
+
 pub(crate) use archive_limiter::ArchiveLimiter;
 pub(crate) use pending::PendingArchive;
 pub(crate) use write::ArchiveChunk;
+
+/// The longest time until another node sends the first chunk of an archive: it lists the whole directory before.
+const LONGEST_LISTING: Duration = Duration::from_secs(60);
 
 /// Answers one request for an archive. Returns the watch over the bytes that were sent.
 pub(crate) async fn answer(
@@ -58,24 +64,60 @@ struct PreparedArchive {
 /// Where an archive is made.
 enum ArchiveSource {
     Here(mpsc::Receiver<ArchiveChunk>),
-    Elsewhere(PassedBytes),
+    Elsewhere(PassedArchive),
+}
+
+/// An archive that another node makes.
+struct PassedArchive {
+    bytes: PassedBytes,
+    /// The first chunk, if it was awaited before the archive is sent.
+    first: Option<ArchiveChunk>,
+    /// The longest time until the next chunk. The other node lists the directory before the first one.
+    longest_silence: Duration,
+    _slot: ArchiveSlot,
+}
+
+impl PassedArchive {
+    fn new(bytes: PassedBytes, slot: ArchiveSlot) -> Self {
+        PassedArchive { bytes, first: None, longest_silence: LONGEST_LISTING, _slot: slot }
+    }
+
+    async fn next(&mut self) -> ArchiveChunk {
+        if let Some(first) = self.first.take() {
+            return first;
+        }
+        let chunk = match self.bytes.recv().await {
+            Some(Ok(bytes)) => ArchiveChunk::Bytes(bytes.to_vec()),
+            Some(Err(error)) => ArchiveChunk::Failed(error),
+            None => ArchiveChunk::End,
+        };
+        self.longest_silence = LONGEST_SILENCE;
+        chunk
+    }
+
+    /// Waits for the first chunk. An archive that never begins counts no download.
+    async fn begun(mut self) -> Result<Self, LinkRefusal> {
+        match timeout(LONGEST_LISTING, self.next()).await {
+            Ok(first @ ArchiveChunk::Bytes(_)) => Ok(PassedArchive { first: Some(first), ..self }),
+            Ok(ArchiveChunk::End | ArchiveChunk::Failed(_)) | Err(_) => Err(LinkRefusal::Failed),
+        }
+    }
 }
 
 impl ArchiveSource {
     async fn next(&mut self) -> Option<ArchiveChunk> {
         match self {
             ArchiveSource::Here(chunks) => chunks.recv().await,
-            ArchiveSource::Elsewhere(bytes) => Some(match bytes.recv().await {
-                Some(Ok(bytes)) => ArchiveChunk::Bytes(bytes.to_vec()),
-                Some(Err(error)) => ArchiveChunk::Failed(error),
-                None => ArchiveChunk::End,
-            }),
+            ArchiveSource::Elsewhere(archive) => Some(archive.next().await),
         }
     }
 
     /// Whether nothing came for too long. The own disk may be slow.
     fn is_silent(&self, since: Instant) -> bool {
-        matches!(self, ArchiveSource::Elsewhere(_)) && since.elapsed() >= LONGEST_SILENCE
+        match self {
+            ArchiveSource::Here(_) => false,
+            ArchiveSource::Elsewhere(archive) => since.elapsed() >= archive.longest_silence,
+        }
     }
 }
 
@@ -127,10 +169,14 @@ async fn prepare_elsewhere(
             SharedContents::File(_) => Err(LinkRefusal::OtherKind { instead: ShareKind::File }),
         };
     }
-    let bytes = state.archive_elsewhere(&share, why).await?;
+    let slot = state.archives.acquire(client)?;
+    let mut archive = PassedArchive::new(state.archive_elsewhere(&share, why).await?, slot);
+    if share.downloads().is_some() {
+        archive = archive.begun().await?;
+    }
     state.count_download(&share, client, false).await?;
     state.counts.archives.one();
-    Ok(PreparedArchive { share, chunks: Some(ArchiveSource::Elsewhere(bytes)) })
+    Ok(PreparedArchive { share, chunks: Some(ArchiveSource::Elsewhere(archive)) })
 }
 
 async fn send(

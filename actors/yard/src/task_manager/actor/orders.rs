@@ -41,6 +41,8 @@ impl Owner for TaskManager {
 
     const NAME: &'static str = "task-manager";
     const SUBJECT: &'static str = "tasks";
+    // The Remover would decide by an old view without the latest copies.
+    const KEEPS_EARLIER_VIEW: bool = false;
 
     fn shell(&mut self) -> &mut Replicated<TaskBook, TaskManagerView, YardChange> {
         &mut self.replica
