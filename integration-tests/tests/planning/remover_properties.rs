@@ -360,7 +360,7 @@ impl RemoverWorld {
     /// hotter, or has much more demand than all of them. Exchanges respect their budget.
     fn check_rooms(&self, events: &[RemovalEvent]) {
         let mut goes: BTreeMap<&FileName, BTreeMap<HostAddr, u64>> = BTreeMap::new();
-        let (mut gained, mut lost) = (0, 0);
+        let (mut gained, mut lost, mut size, mut freed) = (0, 0, 0, 0);
         for event in events {
             let RemovalEvent::Intended(intent) = event else { unreachable!() };
             match &intent.reason {
@@ -368,14 +368,17 @@ impl RemoverWorld {
                     assert!(*better_hits >= MUCH_HOTTER && intent.keeper.is_none());
                     *goes.entry(better).or_default().entry(intent.host).or_default() += SIZE;
                 }
-                Reason::Exchanged { better, better_demand, demand, .. } => {
+                Reason::Exchanged { better, better_size, better_demand, demand } => {
                     assert!(intent.keeper.is_none());
                     *goes.entry(better).or_default().entry(intent.host).or_default() += SIZE;
-                    (gained, lost) = (*better_demand, lost + demand);
+                    (gained, size) = (*better_demand, *better_size);
+                    (lost, freed) = (lost + demand, freed + SIZE);
                 }
                 _ => {}
             }
         }
+        // The demand is compared for each byte: what is freed beyond the file serves others.
+        let lost = lost * size.min(freed) / freed.max(1);
         // Thousandths are rounded.
         assert!(gained + 10 >= lost * 3 / 2, "{gained} instead of {lost}");
         let exchanged = self.book.history().newest_first().map(|(_, record)| record);
