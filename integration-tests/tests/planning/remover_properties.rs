@@ -377,7 +377,7 @@ impl RemoverWorld {
                 _ => {}
             }
         }
-        // The demand is compared for each byte: what is freed beyond the file serves others.
+        // The demand is compared for each byte. Bytes freed beyond the size of the file serve other files.
         let lost = lost * size.min(freed) / freed.max(1);
         // Thousandths are rounded.
         assert!(gained + 10 >= lost * 3 / 2, "{gained} instead of {lost}");
