@@ -17,7 +17,7 @@ use anyhow::{Context, Result, bail, ensure};
 
 use figure::BenchFigure;
 use subjects::boxes::{box_actor, box_cluster, boxes_http};
-use subjects::node::{access, audit, console, journal, whole_node};
+use subjects::node::{access, audit, cluster_speed, console, journal, whole_node};
 use subjects::shares::{share_links, share_reclaim, share_table};
 use subjects::yard::{caches, catalog, event_log, host_count, planner, transfers};
 
@@ -31,7 +31,7 @@ type BenchSubject = fn() -> Result<Vec<BenchFigure>>;
 
 /// The subjects in the order of the table. The node is the last one, because it removes a million files.
 /// Afterwards a file system without a journal creates new files slowly for minutes.
-const SUBJECTS: [(&str, BenchSubject); 19] = [
+const SUBJECTS: [(&str, BenchSubject); 20] = [
     ("catalog", catalog::measure),
     ("event-log", event_log::measure),
     ("planner", planner::measure),
@@ -45,6 +45,7 @@ const SUBJECTS: [(&str, BenchSubject); 19] = [
     ("boxes", box_actor::measure),
     ("boxes-http", boxes_http::measure),
     ("boxes-cluster", box_cluster::measure),
+    ("cluster", cluster_speed::measure),
     ("audit", audit::measure),
     ("one-file", transfers::measure_one_file),
     ("one-file-tls", transfers::measure_one_file_with_tls),

@@ -92,7 +92,13 @@ impl NodeCluster {
 
     /// Three nodes with mutual TLS between them.
     pub fn three_with_certificates() -> Result<Self> {
-        let mut cluster = NodeCluster::new()?;
+        NodeCluster::three_with_certificates_in(&std::env::temp_dir(), "")
+    }
+
+    /// The same, with all files inside `parent`, and with these further settings of each node.
+    pub fn three_with_certificates_in(parent: &Path, more: &str) -> Result<Self> {
+        let mut cluster = NodeCluster::new_in(parent)?;
+        cluster.more = more.to_owned();
         let (dir, ip) = (cluster.path().join("certs"), cluster.ip.to_string());
         let dir = dir.display();
         for made in [&["init"][..], &["node", &ip]] {
@@ -124,20 +130,33 @@ impl NodeCluster {
         cluster.form()
     }
 
-    /// Starts three nodes, and makes them voters.
-    fn form(mut self) -> Result<Self> {
+    /// One node that others can join, with all files inside `parent`, and with these further settings.
+    pub fn founder_in(parent: &Path, more: &str) -> Result<Self> {
+        let mut cluster = NodeCluster::new_in(parent)?;
+        cluster.more = more.to_owned();
+        cluster.found()
+    }
+
+    /// Starts a node alone, and lets others join it.
+    fn found(mut self) -> Result<Self> {
         self.add(false)?;
         self.start(0)?;
         self.write(0, true)?;
         let reloaded = self.call(0, &["config", "reload"]);
         anyhow::ensure!(reloaded.code == Some(0), "{}", reloaded.err);
+        Ok(self)
+    }
+
+    /// Starts three nodes, and makes them voters.
+    fn form(self) -> Result<Self> {
+        let mut cluster = self.found()?;
         for _ in 1..3 {
-            let index = self.add(true)?;
-            self.join(index)?;
+            let index = cluster.add(true)?;
+            cluster.join(index)?;
         }
         let all_vote = |view: &Value| (voters(view) == [1, 2, 3]).then_some(());
-        self.wait(0, "all three vote", all_vote)?;
-        Ok(self)
+        cluster.wait(0, "all three vote", all_vote)?;
+        Ok(cluster)
     }
 
     /// Lets every node serve links, and puts the share root `films` on record. Answers the addresses of the links.
