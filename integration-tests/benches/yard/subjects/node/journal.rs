@@ -1,6 +1,7 @@
 //! Commits of the journal with an answer after the sync, in comparison with redis with `appendfsync always`.
 
 use std::future::Future;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -14,6 +15,7 @@ use reelyard_integration_tests::probes::journal_probe::{
 use reelyard_integration_tests::rigs::running::on_a_system;
 use reelyard_journal::{Journal, JournalOptions, NoPeers};
 
+use super::joined_journals::JoinedJournals;
 use crate::figure::{BenchFigure, FigureTarget};
 use crate::peers::redis::Redis;
 
@@ -32,7 +34,7 @@ const CLIENTS: usize = 256;
 /// The size of an event, and of a value in redis.
 const BYTES: usize = 100;
 
-/// Measures one client, then many.
+/// Measures one client, then many, then many at the leader of three journals.
 pub fn measure() -> Result<Vec<BenchFigure>> {
     let dir = tempfile::tempdir()?;
     let redis = Redis::start(dir.path(), &[])?;
@@ -54,6 +56,7 @@ pub fn measure() -> Result<Vec<BenchFigure>> {
         journal.stop().await;
         anyhow::Ok(best)
     })?;
+    let three = commits_of_three(dir.path())?;
     let peer = "redis, appendfsync always";
     Ok(vec![
         BenchFigure::new("journal, one client", one, "commits/s", FigureTarget::AtLeast(1_800.0))
@@ -65,7 +68,30 @@ pub fn measure() -> Result<Vec<BenchFigure>> {
             FigureTarget::AtLeast(60_000.0),
         )
         .beside(peer, redis_many),
+        BenchFigure::new(
+            format!("three journals over TCP, {CLIENTS} commits in flight"),
+            three,
+            "events/s",
+            FigureTarget::AtLeast(50_000.0),
+        )
+        .beside("one journal", many),
     ])
+}
+
+/// Commits per second at the leader of three journals. Each one is on the disks of two of them.
+fn commits_of_three(dir: &Path) -> Result<f64> {
+    on_a_system(async {
+        let joined = JoinedJournals::open(dir).await?;
+        let probe = joined.leader().await?;
+        let next = Arc::new(AtomicU64::new(0));
+        let mut best = 0.0_f64;
+        for _ in 0..ROUNDS {
+            let client = || commit_until(probe.clone(), next.clone());
+            best = best.max(commits_per_second(CLIENTS, client).await?);
+        }
+        joined.stop().await;
+        Ok(best)
+    })
 }
 
 async fn commits_per_second<F>(clients: usize, client: impl Fn() -> F) -> Result<f64>

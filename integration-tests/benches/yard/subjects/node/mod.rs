@@ -4,5 +4,6 @@ pub mod access;
 pub mod audit;
 pub mod cluster_speed;
 pub mod console;
+mod joined_journals;
 pub mod journal;
 pub mod whole_node;
