@@ -1,5 +1,6 @@
 //! Callers of a real node: tokens, users, logins and contexts.
 
+mod access_mailbox;
 mod access_node;
 mod logins;
 mod long_answers;
