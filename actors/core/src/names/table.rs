@@ -15,7 +15,7 @@ use roaring::RoaringBitmap;
 use super::hash::{HashedName, NameHasher};
 use super::segments::NameSegments;
 use super::{BadFileName, FileId, FileName};
-use crate::page_order::{ItemNumber, text_part};
+use crate::page_order::ItemNumber;
 
 /// From this id on only the journal's own names get one. The process has more names than it can number, and
 /// refuses lists with new names.
@@ -165,12 +165,12 @@ impl NameTable {
         RoaringBitmap::from_lsb0_bytes(0, &found)
     }
 
-    /// The part of each file's name from this offset on, for an order by name. The table is locked for a few thousand
-    /// names at a time.
-    pub fn name_parts(&self, files: &[ItemNumber], offset: usize, parts: &mut Vec<u64>) {
+    /// Shows the name of each file, for an order by name. The table is locked for a few thousand names at a time. The
+    /// name of a forgotten file is empty.
+    pub fn show_names(&self, files: &[ItemNumber], show: &mut dyn FnMut(&[u8])) {
         for batch in files.chunks(NAMES_AT_ONCE) {
             let interned = self.read();
-            parts.extend(batch.iter().map(|file| text_part(interned.names.bytes(*file), offset)));
+            batch.iter().for_each(|file| show(interned.names.bytes(*file)));
         }
     }
 

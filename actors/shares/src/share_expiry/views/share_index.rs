@@ -9,7 +9,7 @@ use std::sync::{Arc, Weak};
 
 use memchr::memmem::Finder;
 use reelyard_core::clock::Millis;
-use reelyard_core::page_order::{ItemNumber, text_part};
+use reelyard_core::page_order::ItemNumber;
 
 use super::share_state::ShareState;
 use crate::share_expiry::state::table::shards::{Shard, Shards};
@@ -84,10 +84,13 @@ impl IndexedShard {
         text: &Finder<'_>,
         mut found: impl FnMut(usize) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        let mut from = 0;
+        let (mut from, mut next) = (0, 0);
         while let Some(offset) = self.texts.get(from..).and_then(|rest| text.find(rest)) {
             let at = from + offset;
-            let next = self.rows.partition_point(|row| row.text as usize <= at);
+            // Step by step: a short text is in most rows.
+            while self.rows.get(next).is_some_and(|row| row.text as usize <= at) {
+                next += 1;
+            }
             found(next.saturating_sub(1))?;
             from = self.rows.get(next).map_or(self.texts.len(), |row| row.text as usize);
         }
@@ -205,23 +208,16 @@ impl ShareIndex {
         self.0.get(place)?.rows.get(position)
     }
 
-    /// The part of each share's text from this offset on, for an order by it.
-    pub fn text_parts(
-        &self,
-        text: IndexedText,
-        items: &[ItemNumber],
-        offset: usize,
-        parts: &mut Vec<u64>,
-    ) {
-        parts.extend(items.iter().map(|item| self.text_part(text, *item, offset)));
+    /// Shows a text of each share, for an order by it.
+    pub fn show_texts(&self, text: IndexedText, items: &[ItemNumber], show: &mut dyn FnMut(&[u8])) {
+        items.iter().for_each(|item| show(self.text(text, *item).unwrap_or_default()));
     }
 
-    fn text_part(&self, text: IndexedText, item: ItemNumber, offset: usize) -> u64 {
+    fn text(&self, text: IndexedText, item: ItemNumber) -> Option<&[u8]> {
         let (place, position) = place_of(item);
-        let Some(shard) = self.0.get(place) else { return 0 };
-        let Some(row) = shard.rows.get(position) else { return 0 };
-        let span = shard.span(row, position, text);
-        text_part(shard.texts.get(span).unwrap_or_default(), offset)
+        let shard = self.0.get(place)?;
+        let row = shard.rows.get(position)?;
+        shard.texts.get(shard.span(row, position, text))
     }
 }
 
@@ -333,8 +329,8 @@ mod tests {
         index.visit(|item, _| items.push(item));
         let all = PageRange { positions: 0..9, descending: false };
         let order = |text| {
-            let mut read = |items: &[u32], offset: usize, parts: &mut Vec<u64>| {
-                index.text_parts(text, items, offset, parts);
+            let mut read = |items: &[u32], show: &mut dyn FnMut(&[u8])| {
+                index.show_texts(text, items, show);
             };
             let ordered = page_by_text(&items, &all, &mut read).into_iter();
             ordered.filter_map(|item| Some(index.share(item)?.id.0)).collect::<Vec<_>>()

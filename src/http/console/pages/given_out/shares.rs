@@ -225,9 +225,7 @@ fn in_order(
     column: &str,
 ) -> Vec<ItemNumber> {
     let by_text = |text: IndexedText| {
-        page_by_text(&links, page, &mut |items, offset, parts| {
-            index.text_parts(text, items, offset, parts);
-        })
+        page_by_text(&links, page, &mut |items, show| index.show_texts(text, items, show))
     };
     let by = |key: fn(&IndexedShare) -> u64| {
         let keyed = links.iter().filter_map(|item| Some((key(index.share(*item)?), *item)));

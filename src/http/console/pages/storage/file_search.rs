@@ -141,9 +141,7 @@ impl FileSearch<'_> {
             }),
             "name" => {
                 let files: Vec<u32> = wanted.unwrap_or(self.listed).iter().collect();
-                page_by_text(&files, page, &mut |files, offset, parts| {
-                    self.names.name_parts(files, offset, parts);
-                })
+                page_by_text(&files, page, &mut |files, show| self.names.show_names(files, show))
             }
             "hits" => return self.by_hits(wanted, page, u64::from),
             "state" => return self.by_hits(wanted, page, |hits| u64::from(hits == 0)),
