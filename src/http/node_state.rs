@@ -26,7 +26,7 @@ use tokio::sync::watch;
 
 use super::access::{LoginGuard, WorkerRefusals};
 use super::computing::{SharedAnswer, WorkLimit};
-use super::overview::{KeptShareCounts, OverviewMemory};
+use super::overview::{HourCounts, KeptHourCounts, KeptShareCounts, OverviewMemory};
 use crate::node::{ClusterLink, LiveConfig, NodeReloader, ShareLinksView, Wiring};
 
 /// State of the HTTP handlers of a node: views, and addresses of actors. No handler touches the
@@ -64,6 +64,8 @@ pub struct NodeHttpState {
     pub share_links: Arc<ShareLinksView>,
     /// Counts of share links, for the page of links.
     pub share_counts: KeptShareCounts,
+    /// Counts of the copies of the last hour, for all pages.
+    pub hour_counts: KeptHourCounts,
     /// The memory of troubles, rates and loads.
     pub overview: OverviewMemory,
     /// Limits the pages and overviews that are computed at once.
@@ -109,6 +111,11 @@ impl NodeHttpState {
             Some(ranges) => ranges.iter().any(|range| range.contains(peer)),
             None => self.is_of_yard(peer),
         }
+    }
+
+    /// The copies that ended in the last hour, as counted within the last second.
+    pub fn last_hour(&self) -> Arc<HourCounts> {
+        self.hour_counts.counts(&self.actors.task_views.load().history, self.clock.now())
     }
 
     /// The time that decides whether a link has ended.

@@ -37,7 +37,7 @@ use crate::http::access::{LoginGuard, WorkerRefusals};
 use crate::http::computing::{SharedAnswer, WorkLimit};
 use crate::http::node as http;
 use crate::http::node_state::NodeHttpState;
-use crate::http::overview::KeptShareCounts;
+use crate::http::overview::{KeptHourCounts, KeptShareCounts};
 use crate::http::overview::OverviewMemory;
 use crate::http::starting::{SHORT_START, StartingAnswers};
 
@@ -185,6 +185,7 @@ impl RunningNode {
             actors: Arc::clone(&actors),
             share_links: share_links.view(),
             share_counts: KeptShareCounts::default(),
+            hour_counts: KeptHourCounts::default(),
             overview: OverviewMemory::default(),
             page_work: WorkLimit::default(),
             overview_answer: SharedAnswer::default(),

@@ -14,13 +14,11 @@ use reelyard_console::pages::find::{FindPageQuery, palette};
 use reelyard_core::host::HostAddr;
 use reelyard_replication::Leadership;
 use reelyard_yard::heartbeat::Health;
-use reelyard_yard::task_manager::TaskState;
 
 use super::actions::{OUTCOME_COOKIE, outcome_of};
 use super::refusal::html_answer;
 use super::visitor::Visitor;
 use crate::http::node_state::NodeHttpState;
-use crate::http::overview::HOUR_MILLIS;
 use crate::http::packed::{GZIP, accepts_gzip, gzip};
 
 /// Answers with a page in its frame.
@@ -151,7 +149,7 @@ pub fn frame_model(state: &web::Data<NodeHttpState>) -> FrameModel {
         epoch: state.journal.status().term,
         version: env!("CARGO_PKG_VERSION").to_owned(),
         hosts_down: down.count() as u64,
-        tasks_failed: failed_lately(state),
+        tasks_failed: state.last_hour().failed,
         boxes_quarantined: quarantined,
         not_ready: state.not_ready(),
         live: LiveMark::Fixed,
@@ -160,15 +158,6 @@ pub fn frame_model(state: &web::Data<NodeHttpState>) -> FrameModel {
         outcome: None,
         palette: None,
     }
-}
-
-/// Copies that failed in the last hour.
-fn failed_lately(state: &NodeHttpState) -> u64 {
-    let (tasks, now) = (state.actors.task_views.load(), state.clock.now());
-    let ended = tasks.history.newest_first().map(|(_, copy)| copy);
-    let lately = ended.take_while(|copy| now.0 - copy.at.0 < HOUR_MILLIS);
-    let has_failed = |state| matches!(state, TaskState::Failed | TaskState::Timeout);
-    lately.filter(|copy| has_failed(copy.state)).count() as u64
 }
 
 /// The name of the yard: the host name of this node.

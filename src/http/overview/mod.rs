@@ -6,6 +6,7 @@
 mod copy_rates;
 mod health_history;
 pub mod host_lines;
+mod hour_counts;
 mod link_traffic;
 mod look;
 mod memory;
@@ -17,6 +18,7 @@ pub mod yard_model;
 mod yard_views;
 
 pub use host_lines::DiskMarks;
+pub use hour_counts::{HourCounts, KeptHourCounts};
 pub use link_traffic::LinkSample;
 pub use look::keep;
 pub use memory::OverviewMemory;

@@ -84,13 +84,13 @@ fn without_begin(cause: TroubleCause) -> Trouble {
 /// Hosts that do not answer, answer badly, are over their limit, or obey another manager.
 fn of_hosts(views: &YardViews<'_>, is_any_missing: bool) -> Vec<Trouble> {
     let mut troubles = Vec::new();
-    let failed = views.failed_copies();
+    let failed = &views.state.last_hour().failed_by_destination;
     for (line, host) in views.lines.iter().zip(&views.hosts) {
         let since = line.since;
         match line.condition {
             HostCondition::Down | HostCondition::Lost => {
                 let is_last = is_any_missing && host.role.is_destination();
-                troubles.push(host_down(views, line, host, &failed, is_last));
+                troubles.push(host_down(views, line, host, failed, is_last));
             }
             HostCondition::Suspect => {
                 let cause = TroubleCause::Suspect { host: line.host.clone() };

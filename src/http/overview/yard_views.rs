@@ -1,18 +1,15 @@
 //! The views of the yard at one moment, each loaded once.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use reelyard_api::HostView;
 use reelyard_console::pages::hosts::HostLine;
 use reelyard_core::clock::Millis;
-use reelyard_core::host::HostAddr;
 use reelyard_yard::catalog::views::CatalogView;
 use reelyard_yard::heartbeat::HeartbeatView;
 use reelyard_yard::remover::RemoverView;
-use reelyard_yard::task_manager::{TaskManagerView, TaskState};
+use reelyard_yard::task_manager::TaskManagerView;
 
-use super::HOUR_MILLIS;
 use super::host_lines::{self, DiskMarks};
 use crate::http::host_facts::host_views;
 use crate::http::node_state::NodeHttpState;
@@ -57,19 +54,5 @@ impl<'a> YardViews<'a> {
             marks,
             now,
         }
-    }
-
-    /// Copies of the last hour that failed, by destination.
-    pub fn failed_copies(&self) -> BTreeMap<HostAddr, u64> {
-        let mut failed = BTreeMap::new();
-        for (_, copy) in self.tasks.history.newest_first() {
-            if self.now.0 - copy.at.0 >= HOUR_MILLIS {
-                break;
-            }
-            if matches!(copy.state, TaskState::Failed | TaskState::Timeout) {
-                *failed.entry(copy.destination).or_default() += 1;
-            }
-        }
-        failed
     }
 }

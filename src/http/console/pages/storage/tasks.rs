@@ -12,7 +12,6 @@ use reelyard_console::pages::tasks::{
 };
 use reelyard_console::parts::table::RowPage;
 use reelyard_console::{Moment, Viewer};
-use reelyard_core::clock::Millis;
 use reelyard_core::host::HostAddr;
 use reelyard_protocol::worker::{Blame, TaskId};
 use reelyard_yard::catalog::views::CatalogView;
@@ -29,7 +28,6 @@ use crate::http::console::pages::host_choices::host_choices;
 use crate::http::console::refusal::ConsoleRefusal;
 use crate::http::console::visitor::Visitor;
 use crate::http::node_state::NodeHttpState;
-use crate::http::overview::HOUR_MILLIS;
 use crate::http::overview::yard_model::copy_lines::copy_line;
 
 /// Rows of a page.
@@ -94,7 +92,7 @@ fn model(state: &NodeHttpState, query: &TasksPageQuery) -> TasksPageModel {
         next: next.map(|task| at(task.id.to_string())),
     };
     TasksPageModel {
-        totals: totals(&view, now),
+        totals: totals(state, &view),
         causes: failures::by_cause(&view, now),
         rows: shown.into_iter().map(|task| line(&view, &catalog, task, state)).collect(),
         page,
@@ -141,10 +139,14 @@ pub fn is_wanted(task: &Task, query: &TasksPageQuery) -> bool {
     state && blamed && host && text && (query.cause.is_empty() || cause())
 }
 
-fn totals(view: &TaskManagerView, now: Millis) -> TaskTotals {
+fn totals(state: &NodeHttpState, view: &TaskManagerView) -> TaskTotals {
+    // A busy yard ends more tasks in an hour than the list keeps.
+    let lately = state.last_hour();
     let mut totals = TaskTotals {
         all: (view.open.len() + view.ended.len()) as u64,
         waiting: view.plan.wanted.saturating_sub(view.open.len() as u64),
+        done_lately: lately.done,
+        failed_lately: lately.failed,
         ..TaskTotals::default()
     };
     for task in view.open.values().chain(view.ended.values()) {
@@ -154,15 +156,6 @@ fn totals(view: &TaskManagerView, now: Millis) -> TaskTotals {
             TaskState::Done => totals.done += 1,
             TaskState::Cancelled => totals.cancelled += 1,
             TaskState::Failed | TaskState::Timeout => totals.failed += 1,
-        }
-    }
-    // A busy yard ends more tasks in an hour than the list keeps.
-    let ended = view.history.newest_first().map(|(_, copy)| copy);
-    for copy in ended.take_while(|copy| now.0 - copy.at.0 < HOUR_MILLIS) {
-        match copy.state {
-            TaskState::Done => totals.done_lately += 1,
-            TaskState::Failed | TaskState::Timeout => totals.failed_lately += 1,
-            _ => {}
         }
     }
     totals
