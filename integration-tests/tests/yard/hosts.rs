@@ -221,7 +221,20 @@ fn a_drained_host_gets_nothing_new_and_shows_the_remaining_files() -> Result<()>
     ensure!(!["a.mpg", "b.mpg", "c.mpg"].iter().any(|name| is_on(&ground, 1, name.as_bytes())));
     let explanation = ground.get("/api/v1/files/d.mpg/explain").context("it explains")?;
     ensure!(explanation["destinations"].to_string().contains("\"draining\""), "{explanation}");
-    Ok(())
+
+    // A source that is drained serves nothing new. Its masters stay, and it serves again once it is active.
+    let serving = ground.source(0).to_string();
+    succeeds_with(&ground, &["hosts", "drain", &serving], "")?;
+    ground.master(b"d.mpg", 50_000)?;
+    ground.grade(&["a.mpg", "b.mpg", "c.mpg", "d.mpg"].map(str::as_bytes))?;
+    wait_for("no source can serve", &[&node], || {
+        let explained = ground.get("/api/v1/files/d.mpg/explain")?;
+        let sources = explained["sources"].to_string();
+        (sources.contains("\"draining\"") && explained["rank"].is_number()).then_some(())
+    })?;
+    ensure!(!is_on(&ground, 0, b"d.mpg"));
+    succeeds_with(&ground, &["hosts", "activate", &serving], "takes part")?;
+    wait_for("its master is copied", &roles, || is_on(&ground, 0, b"d.mpg").then_some(()))
 }
 
 /// The body of a path of the node, as text.

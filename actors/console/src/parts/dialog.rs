@@ -52,6 +52,17 @@ pub struct AskField {
     pub is_needed: bool,
 }
 
+/// Some of many things by their names.
+#[derive(Clone, Debug, Default)]
+pub struct NamedThings {
+    /// How many things they are, and the consequence for them.
+    pub sentence: String,
+    /// The first names, each with a remark.
+    pub names: Vec<(String, String)>,
+    /// How many there are.
+    pub things: u64,
+}
+
 /// A dialog that an action asks before it begins.
 #[derive(Clone, Debug, Default)]
 pub struct AskDialog {
@@ -63,6 +74,8 @@ pub struct AskDialog {
     pub names: Vec<(String, String)>,
     /// Things that the action is for.
     pub things: u64,
+    /// The files that exist only on the hosts of the action.
+    pub only_there: Option<NamedThings>,
     /// Things that the action leaves out, with the reason, one sentence each.
     pub left_out: Vec<String>,
     /// A warning where the sums do not come out.
@@ -122,7 +135,6 @@ fn asking_parts(viewer: &Viewer, ask: &AskDialog) -> Markup {
     let language = viewer.language;
     let reason = typed_reason(viewer);
     let commands = ask.commands.clone().with_reason(&reason);
-    let rest = ask.things.saturating_sub(ask.names.len().min(NAMES_LISTED) as u64);
     // A person who has to fill fields begins there.
     let is_filled = !ask.fields.is_empty() && !ask.is_final;
     html! {
@@ -131,13 +143,10 @@ fn asking_parts(viewer: &Viewer, ask: &AskDialog) -> Markup {
         @for (name, value) in &ask.values { input type="hidden" name=(name) value=(value); }
         h2 #ask-title { (ask.question) }
         p.txt { (ask.consequence) @if ask.is_final { " " b { (common::FINAL.of(language)) } } }
-        @if !ask.names.is_empty() {
-            ul.names {
-                @for (name, remark) in ask.names.iter().take(NAMES_LISTED) {
-                    li { bdi { (visible_text(name)) } " " span.muted { (remark) } }
-                }
-                @if rest > 0 { li.muted { (common::AND_MORE.fill(language, &[("n", &count(rest))])) } }
-            }
+        (first_names(viewer, &ask.names, ask.things))
+        @if let Some(only) = &ask.only_there {
+            p.txt { (only.sentence) }
+            (first_names(viewer, &only.names, only.things))
         }
         @if let Some(warning) = &ask.warning {
             div { (notice(Tone::Warn, warning, html! {}, html! {})) }
@@ -154,6 +163,20 @@ fn asking_parts(viewer: &Viewer, ask: &AskDialog) -> Markup {
         footer {
             a.btn href=(ask.back) autofocus[ask.is_final] data-cancel { (common::CANCEL.of(language)) }
             button type="submit" class={ "btn go" @if ask.is_final { " danger" } } autofocus[!ask.is_final && !is_filled] { (ask.verb) }
+        }
+    }
+}
+
+fn first_names(viewer: &Viewer, names: &[(String, String)], things: u64) -> Markup {
+    let rest = things.saturating_sub(names.len().min(NAMES_LISTED) as u64);
+    html! {
+        @if !names.is_empty() {
+            ul.names {
+                @for (name, remark) in names.iter().take(NAMES_LISTED) {
+                    li { bdi { (visible_text(name)) } " " span.muted { (remark) } }
+                }
+                @if rest > 0 { li.muted { (common::AND_MORE.fill(viewer.language, &[("n", &count(rest))])) } }
+            }
         }
     }
 }

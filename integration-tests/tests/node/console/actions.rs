@@ -40,6 +40,15 @@ fn a_host_is_drained_by_a_form_with_a_reason(yard: &ConsoleYard) -> Result<()> {
     let host = yard.ground.destination(0).to_string();
     let asked = yard.page(&visit, &format!("/console/hosts?ask=drain&pick={host}"))?;
     assert!(asked.contains("Drain 1 host?") && asked.contains("reelyard hosts drain"), "{asked}");
+    // The dialog names the files that are only there, and what happens to them.
+    let only = "3 files are nowhere else. They are copied first, then removed there.";
+    assert!(asked.contains(only) && asked.contains("<bdi>alpha.mpg</bdi>"), "{asked}");
+    assert!(asked.contains("1 file cannot leave: pinned."), "{asked}");
+    let source = yard.ground.source(0);
+    let asked = yard.page(&visit, &format!("/console/hosts/{source}?ask=drain"))?;
+    assert!(asked.contains("A source serves no new copies."), "{asked}");
+    assert!(asked.contains("No other source can serve copies."), "{asked}");
+    assert!(!asked.contains("then removed"), "masters stay: {asked}");
 
     let path = "/console/host-actions/drain";
     let pick = format!("pick={host}");

@@ -111,12 +111,16 @@ texts! {
     VERB_DRAIN = "Drain {hosts}", "{hosts} 비우기";
     VERB_MAINTAIN = "Start maintenance", "점검 시작";
     VERB_REMOVE = "Remove {hosts}", "{hosts} 제거";
-    HOST_REMARK = "{files}, {only} only here", "{files}, 이곳에만 {only}개";
+    DRAIN_SOURCE = "A source serves no new copies. Running copies go on, and masters stay.", "원본 서버는 새 복사를 제공하지 않습니다. 진행 중인 복사는 계속되고 원본은 남습니다.";
+    NO_SOURCE_WARNING = "No other source can serve copies. No copy begins until one is active.", "사본을 제공할 다른 원본 서버가 없습니다. 운영 중인 원본 서버가 생길 때까지 복사를 시작하지 않습니다.";
+    NOTHING_ONLY_THERE = "Every file there is somewhere else too.", "모든 파일이 다른 곳에도 있습니다.";
+    CANNOT_LEAVE = "{files} cannot leave: {why}.", "옮길 수 없음: {files} ({why}).";
     NO_ROOM_WARNING = "{need} are to move, other destinations have {room} of room. {rest} would stay.", "옮길 양 {need}, 다른 저장 서버의 여유 공간 {room}. 남는 양 {rest}.";
 }
 
 count_texts! {
     ASK_DRAIN = "Drain {n} host?" | "Drain {n} hosts?", "호스트 {n}대를 비우시겠습니까?";
+    ONLY_THERE = "{n} file is nowhere else. It is copied first, then removed there." | "{n} files are nowhere else. They are copied first, then removed there.", "다른 곳에 없는 파일 {n}개를 먼저 복사한 뒤 그곳에서 삭제합니다.";
     ASK_MAINTAIN = "Put {n} host into maintenance?" | "Put {n} hosts into maintenance?", "호스트 {n}대를 점검 상태로 바꾸시겠습니까?";
     ASK_REMOVE = "Remove {n} host?" | "Remove {n} hosts?", "호스트 {n}대를 제거하시겠습니까?";
 }

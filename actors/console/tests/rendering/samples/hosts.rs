@@ -14,7 +14,7 @@ use reelyard_console::pages::why::HostObstacle;
 use reelyard_console::pages::yard::{RecentLine, RecentStep};
 use reelyard_console::parts::act::CommandLines;
 use reelyard_console::parts::bars::DiskLevel;
-use reelyard_console::parts::dialog::AskDialog;
+use reelyard_console::parts::dialog::{AskDialog, NamedThings};
 use reelyard_console::parts::spark::HealthSpan;
 use reelyard_console::parts::table::RowPage;
 use reelyard_console::{Moment, Viewer};
@@ -147,6 +147,11 @@ pub fn ask(viewer: &Viewer) -> PageParts {
         consequence: "They get no new copies. 2,041 files are on them; 19 are nowhere else and are copied first.".into(),
         names: names.map(|name| (name.to_owned(), "915 files, 8 only here".to_owned())).to_vec(),
         things: 27,
+        only_there: Some(NamedThings {
+            sentence: "19 files are nowhere else. They are copied first, then removed there.".into(),
+            names: vec![(NAMES[9].into(), "1.1 GiB".into()), (NAMES[6].into(), "no master".into())],
+            things: 19,
+        }),
         left_out: vec!["Left out: 10.4.2.31 (does not answer).".into()],
         warning: Some("14.2 TiB are to move, other destinations have 9.1 TiB of room. 5.1 TiB would stay.".into()),
         is_final: true,

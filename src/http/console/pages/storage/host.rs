@@ -1,7 +1,6 @@
 //! `/console/hosts/{host}`: one host in full.
 
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use actix_web::{HttpRequest, HttpResponse, web};
 use reelyard_access::rights::AccessScope;
@@ -24,7 +23,8 @@ use reelyard_core::names::FileId;
 use reelyard_yard::task_manager::TaskManagerView;
 use roaring::RoaringBitmap;
 
-use super::dialogs::host_dialogs;
+use super::dialogs::{drain_dialog, host_dialogs};
+use super::most_asked::most_asked;
 use crate::http::computing::computed;
 use crate::http::console::answer;
 use crate::http::console::live_part::LivePart;
@@ -32,7 +32,6 @@ use crate::http::console::refusal::ConsoleRefusal;
 use crate::http::console::visitor::Visitor;
 use crate::http::host_facts::one_host;
 use crate::http::node_state::NodeHttpState;
-use crate::http::overview::HOUR_MILLIS;
 use crate::http::overview::yard_model::link_chart::link_figure;
 use crate::http::overview::yard_model::recent::{self, shown_name};
 use crate::http::overview::{DiskMarks, host_lines};
@@ -85,9 +84,7 @@ fn model(state: &NodeHttpState, view: &HostView, asked: &str, viewer: &Viewer) -
     let line = host_lines::line(view, &tasks, DiskMarks::of(state), now);
     let is_silent = matches!(line.condition, HostCondition::Down);
     let after = state.live.now().config.yard.hosts.presumed_lost_after;
-    let copies = tasks.history.newest_first().map(|(_, copy)| copy);
-    let of_last_hour = copies.take_while(|copy| now.0 - copy.at.0 < HOUR_MILLIS);
-    let failed = of_last_hour.filter(|copy| copy.destination == view.host && copy.blame.is_some());
+    let failed = state.last_hour().failed_by_destination.get(&view.host).copied();
     let lines: Vec<RecentLine> = recent::lines(state, Some(view.host), RECENT);
     let only = only_here(&tasks, view.host);
     let obstacles = line.obstacle.into_iter().map(|obstacle| (obstacle, String::new()));
@@ -104,13 +101,13 @@ fn model(state: &NodeHttpState, view: &HostView, asked: &str, viewer: &Viewer) -
         }),
         listed: view.observed.map(|at| Moment(at.0)),
         only_here: only.as_ref().map(RoaringBitmap::len),
-        failed_copies: failed.count() as u64,
+        failed_copies: failed.unwrap_or(0),
         lost_at: view.silent_since.filter(|_| is_silent).map(|at| Moment(at.after(after).0)),
         drain: view.draining.as_ref().map(drain),
         health: state.overview.health(view.host),
         obstacles: obstacles.collect(),
         breakers: view.breakers.iter().map(breaker).collect(),
-        only_files: only.map(|only| most_asked(state, &only, is_silent)).unwrap_or_default(),
+        only_files: only.map(|only| files_shown(state, &only, is_silent)).unwrap_or_default(),
         disk_size: view.disk.as_ref().map(|disk| disk.used.saturating_add(disk.avail)),
         disk_used: view.disk.as_ref().map(|disk| disk.used),
         traffic: traffic(view),
@@ -139,7 +136,7 @@ fn ask_of(
     let lines = std::slice::from_ref(line);
     let ask = host_dialogs::of_word(asked, lines, &host_page(&line.host), viewer)?;
     Some(match asked {
-        "drain" => host_dialogs::with_room(state, ask, lines, viewer),
+        "drain" => drain_dialog::with_facts(state, ask, lines, viewer),
         _ => ask,
     })
 }
@@ -155,23 +152,16 @@ fn only_here(tasks: &TaskManagerView, host: HostAddr) -> Option<RoaringBitmap> {
     Some(only)
 }
 
-/// The files among these with most hits, and then with the best ranks.
-fn most_asked(state: &NodeHttpState, files: &RoaringBitmap, is_silent: bool) -> Vec<OnlyHereFile> {
+/// The files among these that are asked for most.
+fn files_shown(state: &NodeHttpState, files: &RoaringBitmap, is_silent: bool) -> Vec<OnlyHereFile> {
     let catalog = state.actors.catalog_view.load();
     let rank = |file: FileId| catalog.ranking.as_ref().and_then(|ranking| ranking.rank(file));
     let hot: BTreeMap<FileId, u32> = catalog.rising.hot().iter().copied().collect();
-    let mut best: BTreeSet<(Reverse<u32>, u32, FileId)> = BTreeSet::new();
-    for file in files.iter().map(FileId) {
-        let hits = hot.get(&file).copied().unwrap_or(0);
-        best.insert((Reverse(hits), rank(file).unwrap_or(u32::MAX), file));
-        if best.len() > ONLY_FILES {
-            best.pop_last();
-        }
-    }
-    let shown = best.into_iter().map(|(Reverse(hits), _, file)| OnlyHereFile {
+    let best = most_asked(&catalog, files, ONLY_FILES);
+    let shown = best.into_iter().map(|file| OnlyHereFile {
         name: shown_name(&state.names, file),
         rank: rank(file).map(u64::from),
-        hits: u64::from(hits),
+        hits: u64::from(hot.get(&file).copied().unwrap_or(0)),
         size: catalog.master_sizes.get(file),
         condition: match is_silent {
             true => FileCondition::OutOfReach,

@@ -15,7 +15,7 @@ use reelyard_console::parts::dialog::AskDialog;
 use reelyard_console::parts::table::RowPage;
 use reelyard_core::host::HostAddr;
 
-use super::dialogs::{host_dialogs, new_hosts};
+use super::dialogs::{drain_dialog, host_dialogs, new_hosts};
 use crate::http::computing::computed;
 use crate::http::console::answer;
 use crate::http::console::chosen::ChosenRows;
@@ -135,7 +135,7 @@ fn asked(
     let hosts = chosen.rows.clone();
     let ask = host_dialogs::of_chosen(query, chosen, closed, viewer)?;
     Some(match query.ask.as_str() {
-        "drain" => host_dialogs::with_room(state, ask, &hosts, viewer),
+        "drain" => drain_dialog::with_facts(state, ask, &hosts, viewer),
         _ => ask,
     })
 }

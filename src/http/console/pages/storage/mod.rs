@@ -8,6 +8,7 @@ pub mod files;
 pub mod host;
 pub mod hosts;
 pub mod map;
+mod most_asked;
 pub mod plan;
 pub mod tasks;
 pub mod why;

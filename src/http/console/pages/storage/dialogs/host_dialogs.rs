@@ -1,21 +1,16 @@
 //! The dialogs before an action on hosts.
 
-use std::collections::BTreeSet;
-
 use reelyard_console::Viewer;
 use reelyard_console::address::{ROOT, encoded};
-use reelyard_console::format::{bytes, counted};
+use reelyard_console::format::counted;
 use reelyard_console::pages::hosts::{HostLine, HostModeWord, HostsPageQuery};
 use reelyard_console::parts::act::{CommandLines, CurlCall};
 use reelyard_console::parts::dialog::{AskDialog, NAMES_LISTED};
 use reelyard_console::text::{common, hosts as words, outcomes};
-use reelyard_core::host::{HostAddr, HostMode};
-use reelyard_core::names::FileId;
-use roaring::RoaringBitmap;
+use reelyard_core::host::HostMode;
 
 use crate::http::console::actions::changed_meanwhile::{SEEN, mode_word};
 use crate::http::console::chosen::{self, ChosenRows, MOST_IN_COMMAND};
-use crate::http::node_state::NodeHttpState;
 
 /// The dialog of an action on these hosts, by its word in an address. None for an unknown word, and without hosts.
 /// `back` is the page without the dialog.
@@ -74,6 +69,7 @@ fn dialog(word: &str, lines: &[HostLine], back: &str, viewer: &Viewer) -> Option
             .map(|line| (line.host.clone(), remark(line)))
             .collect(),
         things: n,
+        only_there: None,
         left_out: Vec::new(),
         warning: None,
         is_final: word == "remove",
@@ -116,34 +112,6 @@ pub fn of_chosen(
     };
     let keys = chosen.rows.iter().map(key);
     Some(AskDialog { values: chosen::fields(filter.pairs().print(), keys), left_out, ..dialog })
-}
-
-/// The dialog with a warning if the files of hosts that are drained have no room elsewhere.
-pub fn with_room(
-    state: &NodeHttpState,
-    ask: AskDialog,
-    lines: &[HostLine],
-    viewer: &Viewer,
-) -> AskDialog {
-    let drained: BTreeSet<HostAddr> =
-        lines.iter().filter_map(|line| line.host.parse().ok()).collect();
-    let tasks = state.actors.task_views.load();
-    let (mut moving, mut kept, mut room) = (RoaringBitmap::new(), RoaringBitmap::new(), 0_u64);
-    for host in tasks.hosts.iter().filter(|host| host.role.is_destination()) {
-        let held = tasks.placements.get(&host.host);
-        if drained.contains(&host.host) {
-            moving |= held.map(|held| RoaringBitmap::clone(held)).unwrap_or_default();
-        } else if host.record.counts() {
-            kept |= held.map(|held| RoaringBitmap::clone(held)).unwrap_or_default();
-            room += host.room.filter(|_| host.record.takes_copies()).unwrap_or(0);
-        }
-    }
-    let sizes = &state.actors.catalog_view.load().master_sizes;
-    let moved: u64 = (moving - kept).iter().filter_map(|file| sizes.get(FileId(file))).sum();
-    let Some(rest) = moved.checked_sub(room).filter(|rest| *rest > 0) else { return ask };
-    let values = [("need", bytes(moved)), ("room", bytes(room)), ("rest", bytes(rest))];
-    let values = values.each_ref().map(|(name, value)| (*name, value.as_str()));
-    AskDialog { warning: Some(words::NO_ROOM_WARNING.fill(viewer.language, &values)), ..ask }
 }
 
 /// A host with the mode that the page showed: another mode is another row.
