@@ -65,14 +65,38 @@
     root.classList.toggle('is-stale', stale);
     if (bar) {
       bar.hidden = !stale;
-      if (stale) setText(bar, bar.dataset.words.replace('{age}', age(seconds)));
+      if (stale) fillStaleBar(bar, seconds, at);
     }
     if (live && one('#stream')) {
       live.classList.toggle('stale', stale);
       const words = one('[data-live-words]', live);
-      if (words) setText(words, stale ? live.dataset.stale.replace('{age}', age(seconds)) : live.dataset.live);
+      if (words) {
+        setText(words, stale ? live.dataset.stale.replace('{age}', age(seconds)) : live.dataset.live);
+        words.title = words.textContent;
+      }
     }
     if (stale && !asked) sayIfSignedOut();
+  }
+  function fillStaleBar(bar, seconds, at) {
+    const words = one('[data-words]', bar);
+    const seen = new Date(cut).toTimeString().slice(0, 8);
+    setText(words, words.dataset.words.replace('{age}', age(seconds)).replace('{at}', seen));
+    const next = one('[data-next]', bar);
+    const left = Math.ceil((nextTry - at) / 1000);
+    setText(next, left > 0 ? next.dataset.next.replace('{left}', age(left)) : next.dataset.now);
+  }
+  // The script chooses the times between attempts, so that the page can say when the next one is. Each is a bit
+  // different: the pages of all viewers do not come back at the same moment.
+  let nextTry = 0;
+  function chooseDelay(connection) {
+    const delay = Math.min(500 * 2 ** connection.attempt, 5000) * (0.7 + 0.6 * Math.random());
+    Object.assign(connection.config, { reconnectJitter: 0, reconnectDelay: delay, reconnectMaxDelay: delay });
+  }
+  function connectNow() {
+    nextTry = 0;
+    if (connection?.delayCanceller) connection.delayCanceller();
+    else connection?.reader?.cancel();
+    markStale(now());
   }
   // A stream also ends with the session. Then no waiting helps.
   let asked = false;
@@ -86,9 +110,16 @@
   // A filter replaces the stream: its end is no cut.
   document.addEventListener('htmx:sse:close', (event) => { if (event.detail.reason === 'ended') cutNow(); });
   document.addEventListener('htmx:sse:before:connection', (event) => {
-    if (event.detail.connection.attempt > 0) cutNow();
+    if (event.detail.connection.attempt === 0) return;
+    cutNow();
+    nextTry = now() + event.detail.connection.config.reconnectMaxDelay;
+    chooseDelay(event.detail.connection);
   });
-  document.addEventListener('htmx:sse:after:connection', (event) => { connection = event.detail.connection; alive(); });
+  document.addEventListener('htmx:sse:after:connection', (event) => {
+    connection = event.detail.connection;
+    chooseDelay(connection);
+    alive();
+  });
   document.addEventListener('visibilitychange', () => { heard = now(); });
   document.addEventListener('htmx:sse:after:message', alive);
   // A tab that was opened in the background is hidden without a change: its stream pauses after the first message.
@@ -227,6 +258,7 @@
     const copy = event.target.closest('[data-copy]');
     if (copy) copyText(copy.dataset.copy);
     if (event.target.closest('[data-dismiss]')) event.target.closest('[data-toast]')?.remove();
+    if (event.target.closest('[data-connect]')) connectNow();
     if (event.target.closest('[data-keys]')) showKeys();
     if (event.target.closest('[data-find]') && one('#palette')) { event.preventDefault(); openPalette(); }
     const hit = event.target.closest('#found a, #recent a');

@@ -54,11 +54,11 @@ assets! {
     /// Colours, letters and layout.
     STYLE = "console.css", "console.css", "text/css; charset=utf-8",
         "reelyard", "MIT OR Apache-2.0",
-        "019dd2d63b865fb52cb5150ec8fb0cfcb160b7da2485bb56ec3ab4a1e2921a3d";
+        "1c8d2152ee39f8f44dc4c3ce9ddff21ab1426ff66797345a62bb1fabc59949fb";
     /// Keys, ages, selection, copying and dialogs.
     SCRIPT = "console.js", "console.js", "text/javascript; charset=utf-8",
         "reelyard", "MIT OR Apache-2.0",
-        "59b3b8bc2667678818651943abe1b5e3f95cde01c8650df2da0b2e3a308ec40e";
+        "58e50d4ee2e5864a20bdbd979ca134cb9f4b226363b0989bf0ac50b3c60a195f";
     /// Shapes of states, and icons.
     SPRITE = "sprite.svg", "sprite.svg", "image/svg+xml",
         "reelyard", "MIT OR Apache-2.0",

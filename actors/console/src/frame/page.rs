@@ -8,6 +8,7 @@ use crate::address::ROOT;
 use crate::assets::{CHARTS, CHARTS_STYLE, HTMX, HTMX_EVENTS, HTMX_POLICY, SCRIPT, STYLE};
 use crate::format::node_text;
 use crate::parts::act::act_form;
+use crate::parts::icon::{Glyph, icon};
 use crate::parts::mark::Tone;
 use crate::parts::notice::{ActionOutcome, notice, outcome};
 use crate::text::{Text, frame, refusals, yard};
@@ -100,7 +101,7 @@ pub fn page(parts: &PageParts, model: &FrameModel, viewer: &Viewer) -> Markup {
                     (top_bar(viewer, &model.yard, model.live))
                     (side_bar(viewer, parts.nav, nav_counts(model), &foot(model, viewer)))
                     main #main tabindex="-1" {
-                        div #stale-bar .stalebar hidden role="status" data-words=(frame::STALE_BAR.of(language)) {}
+                        (stale_bar(viewer))
                         @if let Some(done) = &model.outcome { (outcome(viewer, done)) }
                         @if !parts.has_verdict { (not_ready(viewer, &model.not_ready)) }
                         (parts.content)
@@ -150,6 +151,19 @@ fn not_ready(viewer: &Viewer, reasons: &[String]) -> Markup {
     html! {
         div #(NOT_READY) .mb hidden[reasons.is_empty()] {
             @if !reasons.is_empty() { (notice(Tone::Warn, title, shown, html! {})) }
+        }
+    }
+}
+
+/// The bar over a page whose stream is cut. The script fills and shows it.
+fn stale_bar(viewer: &Viewer) -> Markup {
+    let language = viewer.language;
+    html! {
+        div #stale-bar .stalebar hidden {
+            (icon(Glyph::Warn))
+            span role="status" data-words=(frame::STALE_BAR.of(language)) {}
+            span.push data-next=(frame::TRIES_AGAIN.of(language)) data-now=(frame::TRIES_NOW.of(language)) {}
+            button.btn.sm type="button" data-connect { (frame::CONNECT_NOW.of(language)) }
         }
     }
 }
@@ -205,15 +219,17 @@ fn foot(model: &FrameModel, viewer: &Viewer) -> Vec<String> {
 /// The sheet of keys, opened by `?`.
 fn keys_dialog(viewer: &Viewer) -> Markup {
     let language = viewer.language;
+    // Keys between two dots are pressed one after the other, or together.
     let rows = [
         ("Ctrl K", frame::KEY_FIND),
         ("/", frame::KEY_FILTER),
-        ("g y h f t p m s b", frame::KEY_GO),
-        ("g i, g a, g ,", frame::KEY_GO_RECORD),
-        ("j k", frame::KEY_ROWS),
+        ("g y · g h · g f · g t", frame::KEY_GO),
+        ("g p · g m · g s · g b", frame::KEY_GO_FURTHER),
+        ("g i · g a · g ,", frame::KEY_GO_RECORD),
+        ("j · k", frame::KEY_ROWS),
         ("Enter", frame::KEY_OPEN),
         ("w", frame::KEY_WHY),
-        ("x, Shift x", frame::KEY_PICK),
+        ("x · Shift x", frame::KEY_PICK),
         (".", frame::KEY_ACTIONS),
         ("y", frame::KEY_COPY),
         ("Esc", frame::KEY_CLOSE),
@@ -223,9 +239,19 @@ fn keys_dialog(viewer: &Viewer) -> Markup {
         dialog #keys .dialog aria-labelledby="keys-title" {
             h2 #keys-title { (frame::KEYS.of(language)) }
             div.txt {
-                dl.kv { @for (keys, words) in rows { dt { kbd { (keys) } } dd { (words.of(language)) } } }
+                dl.kv { @for (keys, words) in rows { dt { (boxed_keys(keys)) } dd { (words.of(language)) } } }
             }
             form method="dialog" { footer { button.btn { (frame::KEY_CLOSE.of(language)) } } }
+        }
+    }
+}
+
+/// Each key in a box of its own.
+fn boxed_keys(keys: &str) -> Markup {
+    html! {
+        @for (index, key) in keys.split(' ').enumerate() {
+            @if index > 0 { " " }
+            @if key == "·" { "·" } @else { kbd { (key) } }
         }
     }
 }
@@ -233,4 +259,29 @@ fn keys_dialog(viewer: &Viewer) -> Markup {
 /// An update for a stream: replaces the element that has this id by a morph.
 pub fn live_part(id: &str, fragment: &Markup) -> Markup {
     html! { hx-partial hx-target={ "#" (id) } hx-swap="outerMorph" { (fragment) } }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::tz::TimeZone;
+
+    use super::*;
+    use crate::text::Language;
+    use crate::viewer::Moment;
+
+    #[test]
+    fn each_key_has_a_box_of_its_own() {
+        let keys = boxed_keys("Ctrl K · x").into_string();
+        assert_eq!(keys, "<kbd>Ctrl</kbd> <kbd>K</kbd> · <kbd>x</kbd>");
+    }
+
+    #[test]
+    fn the_mark_of_a_live_page_has_a_shape_for_each_state() {
+        let viewer = Viewer::without_session(Language::English, TimeZone::UTC, Moment(0));
+        let bar = top_bar(&viewer, "yard", LiveMark::Live).into_string();
+        for (class, shape) in [("if-live", Glyph::Up), ("if-stale", Glyph::Warn)] {
+            let mark = format!("<span class=\"{class}\">{}</span>", icon(shape).into_string());
+            assert!(bar.contains(&mark), "{bar}");
+        }
+    }
 }

@@ -25,11 +25,15 @@ pub enum LiveMark {
 pub fn live_mark(viewer: &Viewer, mark: LiveMark) -> Markup {
     let language = viewer.language;
     html! {
-        span #live class={ "live" @if matches!(mark, LiveMark::Stale(_)) { " stale" } } role="status"
+        span #live class={ "live" @if matches!(mark, LiveMark::Stale(_)) { " stale" } @if mark == LiveMark::Fixed { " fixed" } } role="status"
             data-live=(frame::LIVE.of(language)) data-stale=(frame::STALE.of(language)) {
             @match mark {
-                LiveMark::Live => { (icon(Glyph::Up)) span data-live-words { (frame::LIVE.of(language)) } }
-                LiveMark::Fixed => { (icon(Glyph::Clock)) span data-live-words { (frame::FIXED.of(language)) } }
+                LiveMark::Live => {
+                    span.if-live { (icon(Glyph::Up)) }
+                    span.if-stale { (icon(Glyph::Warn)) }
+                    span data-live-words title=(frame::LIVE.of(language)) { (frame::LIVE.of(language)) }
+                }
+                LiveMark::Fixed => { (icon(Glyph::Clock)) span data-live-words title=(frame::FIXED.of(language)) { (frame::FIXED.of(language)) } }
                 LiveMark::Stale(since) => {
                     (icon(Glyph::Warn))
                     span data-live-words {
@@ -51,7 +55,7 @@ pub fn top_bar(viewer: &Viewer, yard: &str, mark: LiveMark) -> Markup {
                 span { "Reelyard" }
             }
             span.yardname title=(frame::YARD_TITLE.of(language)) { bdi { (yard) } }
-            a.find href={ (ROOT) "/find" } data-find {
+            a.find href={ (ROOT) "/find" } title=(frame::FIND.of(language)) data-find {
                 (icon(Glyph::Search)) span { (frame::FIND.of(language)) } kbd.js-only aria-hidden="true" { "Ctrl K" }
             }
             span.gap {}

@@ -99,7 +99,7 @@ pub fn figure_strip(id: &str, class: &str, label: &str, figures: &[Figure]) -> M
 
 fn figure_parts(figure: &Figure) -> Markup {
     html! {
-        span.k { (figure.name) }
+        span.k title=(figure.name) { (figure.name) }
         span.v {
             span { (figure.value) @if !figure.unit.is_empty() { small { (figure.unit) } } }
             @if let Some(curve) = &figure.curve { (curve) }

@@ -34,7 +34,10 @@ texts! {
     LIVE = "Live", "실시간";
     FIXED = "Not live", "실시간 아님";
     STALE = "Stale, {age}", "오래됨, {age}";
-    STALE_BAR = "No news from the node for {age}. The page shows an earlier state and connects again by itself.", "{age} 동안 노드에서 소식이 없습니다. 이전 상태가 표시되어 있으며 자동으로 다시 연결합니다.";
+    STALE_BAR = "No news from the node for {age}. The page shows the state of {at}; actions may be refused.", "{age} 동안 노드에서 소식이 없습니다. {at} 상태가 표시되어 있으며 동작이 거부될 수 있습니다.";
+    TRIES_AGAIN = "tries again in {left}", "{left} 후 다시 시도";
+    TRIES_NOW = "tries again now", "다시 연결 중";
+    CONNECT_NOW = "Now", "지금";
     LANGUAGE = "language", "언어";
     THEME = "Theme", "테마";
     THEME_AUTO = "As the browser", "브라우저 설정";
@@ -55,7 +58,8 @@ texts! {
     KEYS = "Keys", "단축키";
     KEY_FIND = "find or do", "찾기 또는 실행";
     KEY_FILTER = "go to the filter", "필터로 이동";
-    KEY_GO = "go to Yard, Hosts, Files, Tasks, Plan, Map, Shares, Boxes", "현황, 호스트, 파일, 작업, 배치 계획, 요청 분포, 공유 링크, 박스로 이동";
+    KEY_GO = "go to Yard, Hosts, Files, Tasks", "현황, 호스트, 파일, 작업으로 이동";
+    KEY_GO_FURTHER = "go to Plan, Map, Shares, Boxes", "배치 계획, 요청 분포, 공유 링크, 박스로 이동";
     KEY_GO_RECORD = "go to History, Audit, Settings", "이력, 감사 기록, 설정으로 이동";
     KEY_ROWS = "next row, previous row", "다음 행, 이전 행";
     KEY_OPEN = "open", "열기";

@@ -257,7 +257,13 @@ async fn a_cut_connection_is_visible_and_recovers(
     yard.node.kill();
     until(browser, is_stale).await;
     until_shown(browser, bar, "초 동안 노드에서 소식이 없습니다").await;
+    until_shown(browser, bar, "초 후 다시 시도").await;
+    // From now on the page does not try again by itself. "Now" does.
+    let waits = "(() => { const real = window.setTimeout; window.setTimeout = (run, after, ...more) => \
+        after >= 350 ? 0 : real(run, after, ...more); return true; })()";
+    browser.evaluate(waits).await?;
     yard.node.start_again()?;
+    browser.click("[data-connect]").await?;
     until(browser, &format!("!{is_stale}")).await;
     until(browser, &format!("document.querySelector('{bar}').hidden")).await;
     Ok(())
