@@ -6,7 +6,7 @@ use anyhow::{Result, ensure};
 use reelyard_integration_tests::rigs::binary;
 use reelyard_integration_tests::rigs::yard::{ProcessYard, wait_for};
 
-use super::console_yard::ConsoleYard;
+use super::console_yard::{ConsoleYard, Visit};
 use super::shown_lines::values;
 
 #[test]
@@ -65,6 +65,26 @@ fn a_bare_node_does_not_say_that_nothing_is_wrong() -> Result<()> {
     status.args(["status", "--url", &yard.url()]).env("REELYARD_TOKEN", token);
     let status = String::from_utf8(status.output()?.stdout)?;
     ensure!(status.starts_with(says), "{status}");
+    destinations_that_are_all_down_are_one_trouble(&yard, &visit)
+}
+
+/// No destination answers: the first screen says the cause once, and does not say that none is set up.
+fn destinations_that_are_all_down_are_one_trouble(yard: &ConsoleYard, visit: &Visit) -> Result<()> {
+    let hosts: Vec<String> = (1..=6).map(|port| format!("\"127.0.0.1:{port}\"")).collect();
+    let hosts = format!("[hosts]\ndestinations = [{}]\n", hosts.join(","));
+    let beats = "[heartbeat]\ninterval = \"100ms\"\nsuspect_after = 1\ndown_after = 1\n";
+    ConsoleYard::write_settings(&yard.ground, &format!("{hosts}{beats}"))?;
+    let back = ["back=/console/settings"];
+    let reloaded = yard.post(visit, "/console/settings/reload", &back)?;
+    ensure!(reloaded.status == 303, "{}", reloaded.body);
+    let first = wait_for("all are down", &[&yard.node], || {
+        let first = yard.page(visit, "/console").ok()?;
+        first.contains("6 hosts do not answer").then_some(first)
+    })?;
+    let times = |words: &str| first.matches(words).count();
+    ensure!(times("No destination is up, so no copies are possible.") == 1, "{first}");
+    ensure!(times("class=\"trouble\"") == 2, "the hosts and the missing ranking: {first}");
+    ensure!(times("is set up") + times("None is configured") == 0, "{first}");
     Ok(())
 }
 
