@@ -37,8 +37,8 @@ use crate::http::access::{LoginGuard, WorkerRefusals};
 use crate::http::computing::{SharedAnswer, WorkLimit};
 use crate::http::node as http;
 use crate::http::node_state::NodeHttpState;
-use crate::http::overview::{KeptHourCounts, KeptShareCounts};
 use crate::http::overview::OverviewMemory;
+use crate::http::overview::{KeptHourCounts, KeptShareCounts};
 use crate::http::starting::{SHORT_START, StartingAnswers};
 
 /// How long a starting node waits for a leader before it serves.

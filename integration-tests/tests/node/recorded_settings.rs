@@ -63,7 +63,9 @@ fn versions_are_compared_and_reverted_on_a_page(cluster: &NodeCluster) -> Result
         ensure!(changes.contains(shown), "{shown}: {changes}");
     }
     let asked = page("?version=1&ask=revert")?;
-    for shown in ["data-dialog", "&quot;41m&quot; → &quot;1h&quot;", "reelyard config revert 1"] {
+    let follows = "name=\"follows\" value=\"2\"";
+    let changes = "&quot;41m&quot; → &quot;1h&quot;";
+    for shown in ["data-dialog", changes, "reelyard config revert 1", follows] {
         ensure!(asked.contains(shown), "{shown}: {asked}");
     }
     ensure!(!page("?version=2&ask=revert")?.contains("data-dialog"));

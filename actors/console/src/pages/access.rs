@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use crate::address::{ROOT, encoded, page_query};
+use crate::address::{ROOT, SortBy, encoded, page_query};
 use crate::format::{age_tag, count, day_and_time, node_text, visible_text};
 use crate::frame::role_words;
 use crate::parts::act::{as_command, command, command_menu, list_lines_at, post_button};
@@ -12,7 +12,9 @@ use crate::parts::icon::{Glyph, icon};
 use crate::parts::mark::{Tone, tag};
 use crate::parts::notice::{empty, notice};
 use crate::parts::panel::{PanelHead, flush_panel, page_head};
-use crate::parts::table::{RowPage, named_table_foot};
+use crate::parts::table::{
+    RowPage, TableColumn, actions_head, column_head, named_table_foot, order_in_force,
+};
 use crate::text::{Text, access, common, frame};
 use crate::viewer::{Moment, Viewer, ViewerRole};
 
@@ -35,6 +37,12 @@ page_query! {
         tokens: String,
         /// Cursor of the page of sessions.
         sessions: String,
+        /// Order of the users; by name without it.
+        users_sort: SortBy,
+        /// Order of the tokens; by name without it.
+        tokens_sort: SortBy,
+        /// Order of the sessions; the own one and then newest logins first without it.
+        sessions_sort: SortBy,
     }
 }
 
@@ -138,7 +146,15 @@ fn filters(query: &AccessPageQuery) -> FilterBar {
         path: AccessPageQuery::path(),
         field: Some(access::ACCESS_FIELD),
         text: query.q.clone(),
-        others: Vec::new(),
+        others: AccessPageQuery {
+            users_sort: query.users_sort.clone(),
+            tokens_sort: query.tokens_sort.clone(),
+            sessions_sort: query.sessions_sort.clone(),
+            ..AccessPageQuery::default()
+        }
+        .pairs()
+        .pairs()
+        .to_vec(),
         states_label: access::ACCESS_FIELD,
         states: Vec::new(),
         menus: Vec::new(),
@@ -176,11 +192,20 @@ fn list<'a>(viewer: &Viewer, id: &'a str, title: Text, page: &RowPage) -> PanelH
     }
 }
 
-fn heads(viewer: &Viewer, columns: &[Text]) -> Markup {
+/// Heads that sort one of the lists, given by the keys of their columns.
+fn heads(
+    viewer: &Viewer,
+    columns: &[(Text, &'static str)],
+    sort: &SortBy,
+    address: &dyn Fn(SortBy) -> AccessPageQuery,
+) -> Markup {
     html! {
         thead { tr {
-            @for column in columns { th scope="col" { (column.of(viewer.language)) } }
-            th.act scope="col" { span.vh { (common::ACTIONS.of(viewer.language)) } }
+            @for (words, key) in columns {
+                @let column = TableColumn::sorted(*words, key, "");
+                (column_head(viewer, &column, sort, &|sort| address(sort).address()))
+            }
+            (actions_head(viewer))
         } }
     }
 }
@@ -209,6 +234,7 @@ fn unmatched(viewer: &Viewer, head: &PanelHead<'_>, query: &AccessPageQuery) -> 
 fn users(viewer: &Viewer, model: &AccessPageModel) -> Markup {
     let language = viewer.language;
     let head = list(viewer, "access-users", access::USERS, &model.users_page);
+    let sort = order_in_force(&model.query.users_sort, SortBy::ascending("name"));
     if model.users.is_empty() && !model.query.q.is_empty() {
         return unmatched(viewer, &head, &model.query);
     }
@@ -223,7 +249,9 @@ fn users(viewer: &Viewer, model: &AccessPageModel) -> Markup {
     }
     let body = html! {
         table.cards {
-            (heads(viewer, &[access::NAME, access::ROLE, access::LAST_USED]))
+            (heads(viewer, &[(access::NAME, "name"), (access::ROLE, "role"), (access::LAST_USED, "used")], &sort, &|users_sort| {
+                AccessPageQuery { users_sort, users: String::new(), ..model.query.clone() }
+            }))
             tbody {
                 @for user in &model.users {
                     tr {
@@ -277,6 +305,7 @@ fn rights_words(viewer: &Viewer, rights: &str) -> String {
 fn tokens(viewer: &Viewer, model: &AccessPageModel) -> Markup {
     let language = viewer.language;
     let head = list(viewer, "access-tokens", access::TOKENS, &model.tokens_page);
+    let sort = order_in_force(&model.query.tokens_sort, SortBy::ascending("name"));
     if model.tokens.is_empty() && !model.query.q.is_empty() {
         return unmatched(viewer, &head, &model.query);
     }
@@ -288,7 +317,9 @@ fn tokens(viewer: &Viewer, model: &AccessPageModel) -> Markup {
     }
     let body = html! {
         table.cards {
-            (heads(viewer, &[access::NAME, access::ROLE, access::LAST_USED, access::ENDS]))
+            (heads(viewer, &[(access::NAME, "name"), (access::ROLE, "role"), (access::LAST_USED, "used"), (access::ENDS, "ends")], &sort, &|tokens_sort| {
+                AccessPageQuery { tokens_sort, tokens: String::new(), ..model.query.clone() }
+            }))
             tbody {
                 @for token in &model.tokens {
                     tr {
@@ -314,6 +345,7 @@ fn tokens(viewer: &Viewer, model: &AccessPageModel) -> Markup {
 fn sessions(viewer: &Viewer, model: &AccessPageModel) -> Markup {
     let language = viewer.language;
     let head = list(viewer, "access-sessions", access::SESSIONS, &model.sessions_page);
+    let sort = order_in_force(&model.query.sessions_sort, SortBy::descending("begun"));
     if model.sessions.is_empty() && !model.query.q.is_empty() {
         return unmatched(viewer, &head, &model.query);
     }
@@ -322,7 +354,9 @@ fn sessions(viewer: &Viewer, model: &AccessPageModel) -> Markup {
     }
     let body = html! {
         table.cards {
-            (heads(viewer, &[access::USER, access::ADDRESS, access::BEGUN, access::LAST_USED, access::ENDS]))
+            (heads(viewer, &[(access::USER, "name"), (access::ADDRESS, "address"), (access::BEGUN, "begun"), (access::LAST_USED, "used"), (access::ENDS, "ends")], &sort, &|sessions_sort| {
+                AccessPageQuery { sessions_sort, sessions: String::new(), ..model.query.clone() }
+            }))
             tbody {
                 @for session in &model.sessions {
                     @let label = access::END_SESSION_OF.fill(language, &[("user", &session.user)]);
@@ -360,6 +394,9 @@ mod tests {
             users: "a b".into(),
             tokens: "c".into(),
             sessions: "7.d".into(),
+            users_sort: SortBy::descending("role"),
+            tokens_sort: SortBy::ascending("ends"),
+            sessions_sort: SortBy::descending("used"),
         };
         assert_eq!(AccessPageQuery::parse(query.address().split_once('?').unwrap().1), query);
     }

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use crate::address::{QueryWord, ROOT, page_query};
+use crate::address::{QueryWord, ROOT, SortBy, page_query};
 use crate::format::{count, time_tag, visible_text};
 use crate::parts::act::{CommandLines, command_menu};
 use crate::parts::filter::{FilterBar, FilterChoice, FilterMenu, ROWS, filter_bar_with};
@@ -10,7 +10,9 @@ use crate::parts::icon::{Glyph, icon};
 use crate::parts::mark::{StateMark, Tone, state};
 use crate::parts::notice::{empty, notice};
 use crate::parts::panel::page_head;
-use crate::parts::table::{RowPage, table_foot};
+use crate::parts::table::{
+    RowPage, TableColumn, column_head, order_in_force, sorted_words, table_foot,
+};
 use crate::text::{Text, access, common, frame, states};
 use crate::viewer::{Moment, Viewer};
 
@@ -45,6 +47,8 @@ page_query! {
         from: String,
         /// End in the same form.
         to: String,
+        /// Order of the rows; newest first without it.
+        sort: SortBy,
         /// Cursor of the page of rows.
         after: String,
     }
@@ -80,15 +84,35 @@ pub struct AuditPageModel {
     pub page: RowPage,
     /// The chain is whole up to this instant, if it was verified.
     pub whole_up_to: Option<Moment>,
+    /// Only this many rows were sorted, the newest ones; `None` if all that match were.
+    pub sorted_among: Option<u64>,
     /// Why the chain is broken.
     pub broken: Option<String>,
     /// The list as a command.
     pub commands: CommandLines,
 }
 
+const COLUMNS: [TableColumn; 7] = [
+    TableColumn::sorted(common::WHEN, "when", ""),
+    TableColumn::sorted(access::ACTOR, "actor", ""),
+    TableColumn::sorted(access::ADDRESS, "address", "p1"),
+    TableColumn::sorted(access::ACTION, "action", ""),
+    TableColumn::sorted(access::OBJECT, "object", ""),
+    TableColumn::sorted(access::OUTCOME, "outcome", ""),
+    TableColumn::sorted(access::WHY, "reason", "p2"),
+];
+
+impl AuditPageQuery {
+    /// The order in force.
+    pub fn order(&self) -> SortBy {
+        order_in_force(&self.sort, SortBy::descending("when"))
+    }
+}
+
 /// The content of the page.
 pub fn render(query: &AuditPageQuery, model: &AuditPageModel, viewer: &Viewer) -> Markup {
     let language = viewer.language;
+    let sort = query.order();
     let sentence = match model.matching {
         Some(rows) => access::AUDIT_SENTENCE.fill(language, &[("n", &count(rows))]),
         None => access::AUDIT_SENTENCE_PART.of(language).to_owned(),
@@ -100,7 +124,7 @@ pub fn render(query: &AuditPageQuery, model: &AuditPageModel, viewer: &Viewer) -
     html! {
         (page_head(frame::AUDIT.of(language), &sentence, actions))
         (chain(viewer, model))
-        (filter_bar_with(viewer, &filters(viewer, query), further_fields(viewer, query)))
+        (filter_bar_with(viewer, &filters(viewer, query, model), further_fields(viewer, query)))
         div #(ROWS) .tablebox.sticky data-rows {
             @if model.rows.is_empty() {
                 @let all = html! { a.btn.sm href=(AuditPageQuery::path()) { (common::CLEAR_FILTER.of(language)) } };
@@ -111,13 +135,11 @@ pub fn render(query: &AuditPageQuery, model: &AuditPageModel, viewer: &Viewer) -
                 table.cards.dense {
                     caption.vh { (access::AUDIT_CAPTION.of(language)) }
                     thead { tr {
-                        th scope="col" { (common::WHEN.of(language)) }
-                        th scope="col" { (access::ACTOR.of(language)) }
-                        th.p1 scope="col" { (access::ADDRESS.of(language)) }
-                        th scope="col" { (access::ACTION.of(language)) }
-                        th scope="col" { (access::OBJECT.of(language)) }
-                        th scope="col" { (access::OUTCOME.of(language)) }
-                        th.p2 scope="col" { (access::WHY.of(language)) }
+                        @for column in &COLUMNS {
+                            (column_head(viewer, column, &sort, &|sort: SortBy| {
+                                AuditPageQuery { sort, after: String::new(), ..query.clone() }.address()
+                            }))
+                        }
                     } }
                     tbody { @for row in &model.rows { (audit_row(viewer, row)) } }
                 }
@@ -170,7 +192,12 @@ fn chain(viewer: &Viewer, model: &AuditPageModel) -> Markup {
     }
 }
 
-fn filters(viewer: &Viewer, query: &AuditPageQuery) -> FilterBar {
+fn filters(viewer: &Viewer, query: &AuditPageQuery, model: &AuditPageModel) -> FilterBar {
+    let mut status = sorted_words(viewer, &COLUMNS, &query.order());
+    if let Some(rows) = model.sorted_among {
+        let among = access::SORTED_AMONG.fill(viewer.language, &[("n", &count(rows))]);
+        status = format!("{status}, {among}");
+    }
     let base = AuditPageQuery { after: String::new(), ..query.clone() };
     let choices: [(Option<AuditOutcomeFilter>, Text); 3] = [
         (None, common::ALL),
@@ -193,6 +220,7 @@ fn filters(viewer: &Viewer, query: &AuditPageQuery) -> FilterBar {
         others: AuditPageQuery {
             outcome: base.outcome,
             reports: base.reports,
+            sort: base.sort.clone(),
             ..AuditPageQuery::default()
         }
         .pairs()
@@ -201,7 +229,7 @@ fn filters(viewer: &Viewer, query: &AuditPageQuery) -> FilterBar {
         states_label: access::OUTCOME,
         states,
         menus: vec![reports_menu(viewer, &base)],
-        status: common::NEWEST_FIRST.of(viewer.language).to_owned(),
+        status,
     }
 }
 
@@ -258,6 +286,7 @@ mod tests {
             reports: true,
             from: "2026-11-23T00:00:00+09:00".into(),
             to: "2026-11-24T00:00:00+09:00".into(),
+            sort: SortBy::ascending("actor"),
             after: "c".into(),
         };
         assert_eq!(AuditPageQuery::parse(query.address().split_once('?').unwrap().1), query);

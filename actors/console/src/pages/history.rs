@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use crate::address::{QueryWord, ROOT, encoded, page_query};
+use crate::address::{QueryWord, ROOT, SortBy, encoded, page_query};
 use crate::format::{
     bytes, count, counted, file_name, host_short, node_text, time_tag, visible_text,
 };
@@ -13,7 +13,10 @@ use crate::parts::icon::{Glyph, icon};
 use crate::parts::mark::{StateMark, Tone, state};
 use crate::parts::notice::{empty, empty_by_filter};
 use crate::parts::panel::page_head;
-use crate::parts::table::{RowPage, table_foot, why_link};
+use crate::parts::table::{
+    RowPage, TableColumn, actions_head, column_head, order_in_force, sorted_words, table_foot,
+    why_link,
+};
 use crate::text::{Text, access, common, frame, states};
 use crate::viewer::Viewer;
 
@@ -45,6 +48,8 @@ page_query! {
         step: Option<HistoryStepFilter>,
         /// Host that the file was copied to, or removed from.
         host: String,
+        /// Order of the rows; newest first without it.
+        sort: SortBy,
         /// Cursor of the page of rows.
         after: String,
     }
@@ -80,11 +85,29 @@ pub struct HistoryPageModel {
     pub hosts: Vec<String>,
 }
 
+const COLUMNS: [TableColumn; 7] = [
+    TableColumn::sorted(common::WHEN, "when", ""),
+    TableColumn::sorted(access::STEP, "step", ""),
+    TableColumn::sorted(common::FILE, "file", ""),
+    TableColumn::sorted(common::HOST, "host", ""),
+    TableColumn::sorted(common::SIZE, "size", "num p1"),
+    TableColumn::sorted(common::BY, "by", "p1"),
+    TableColumn::plain(access::WHY, "p2"),
+];
+
+impl HistoryPageQuery {
+    /// The order in force.
+    pub fn order(&self) -> SortBy {
+        order_in_force(&self.sort, SortBy::descending("when"))
+    }
+}
+
 /// The content of the page.
 pub fn render(query: &HistoryPageQuery, model: &HistoryPageModel, viewer: &Viewer) -> Markup {
     let language = viewer.language;
     let sentence = access::HISTORY_SENTENCE.fill(language, &[("n", &count(model.kept))]);
     let kept = counted(language, common::ENTRIES, model.kept);
+    let sort = query.order();
     let pairs = query.pairs().print();
     let export = |format: &str| format!("{ROOT}/history/export?format={format}&{pairs}");
     let actions = html! {
@@ -105,14 +128,12 @@ pub fn render(query: &HistoryPageQuery, model: &HistoryPageModel, viewer: &Viewe
                 table.cards.dense {
                     caption.vh { (access::HISTORY_CAPTION.of(language)) }
                     thead { tr {
-                        th scope="col" { (common::WHEN.of(language)) }
-                        th scope="col" { (access::STEP.of(language)) }
-                        th scope="col" { (common::FILE.of(language)) }
-                        th scope="col" { (common::HOST.of(language)) }
-                        th.num.p1 scope="col" { (common::SIZE.of(language)) }
-                        th.p1 scope="col" { (common::BY.of(language)) }
-                        th.p2 scope="col" { (access::WHY.of(language)) }
-                        th.act scope="col" { span.vh { (common::ACTIONS.of(language)) } }
+                        @for column in &COLUMNS {
+                            (column_head(viewer, column, &sort, &|sort: SortBy| {
+                                HistoryPageQuery { sort, after: String::new(), ..query.clone() }.address()
+                            }))
+                        }
+                        (actions_head(viewer))
                     } }
                     tbody { @for row in &model.rows { (history_row(viewer, row)) } }
                 }
@@ -166,7 +187,7 @@ fn filters(viewer: &Viewer, query: &HistoryPageQuery, model: &HistoryPageModel) 
         states_label: access::STEP,
         states,
         menus: vec![hosts],
-        status: common::NEWEST_FIRST.of(viewer.language).to_owned(),
+        status: sorted_words(viewer, &COLUMNS, &query.order()),
     }
 }
 
@@ -213,6 +234,7 @@ mod tests {
             q: "a b".into(),
             step: Some(HistoryStepFilter::Failures),
             host: "[::1]:1".into(),
+            sort: SortBy::descending("size"),
             after: "7".into(),
         };
         assert_eq!(HistoryPageQuery::parse(query.address().split_once('?').unwrap().1), query);

@@ -31,9 +31,22 @@ impl TableColumn {
     }
 }
 
-/// The order in force: the chosen one, or the usual one, which is ascending by this column.
-pub fn order_in_force(chosen: &SortBy, usual: &str) -> SortBy {
-    if chosen.key.is_empty() { SortBy::ascending(usual) } else { chosen.clone() }
+/// The order in force: the chosen one, or the usual one.
+pub fn order_in_force(chosen: &SortBy, usual: SortBy) -> SortBy {
+    if chosen.key.is_empty() { usual } else { chosen.clone() }
+}
+
+/// The order of a list by time in words, such as "newest first" or "by Size".
+pub fn sorted_words(viewer: &Viewer, columns: &[TableColumn], sort: &SortBy) -> String {
+    let language = viewer.language;
+    let column = columns.iter().find(|column| column.key == sort.key);
+    match (column, sort.key.as_str(), sort.descending) {
+        (None, _, _) | (_, "when", true) => common::NEWEST_FIRST.of(language).to_owned(),
+        (_, "when", false) => common::OLDEST_FIRST.of(language).to_owned(),
+        (Some(column), _, _) => {
+            common::SORTED_BY.fill(language, &[("column", column.label.of(language))])
+        }
+    }
 }
 
 /// The head of a column: a link that sorts, or words.
@@ -109,6 +122,26 @@ pub struct RowPage {
     pub previous: Option<String>,
     /// Address of the next page.
     pub next: Option<String>,
+}
+
+impl RowPage {
+    /// A page of a list whose cursors are positions: `first` counts from 0, and `address` is that of a position.
+    pub fn at(
+        first: usize,
+        shown: usize,
+        total: usize,
+        rows: usize,
+        address: &dyn Fn(usize) -> String,
+    ) -> RowPage {
+        let end = first.saturating_add(shown);
+        RowPage {
+            first: if shown == 0 { 0 } else { first as u64 + 1 },
+            shown: shown as u64,
+            total: Some(total as u64),
+            previous: (first > 0).then(|| address(first.saturating_sub(rows))),
+            next: (shown > 0 && end < total).then(|| address(end)),
+        }
+    }
 }
 
 /// The foot of the only table of a page: position, Previous and Next.

@@ -71,6 +71,8 @@ texts! {
     REASON_OPTIONAL = "Reason (kept in the audit)", "사유 (감사 기록에 남습니다)";
     NOT_LEADER = "This node does not lead. Actions go to node {node}.", "이 노드는 리더가 아닙니다. 작업은 노드 {node}에서 처리합니다.";
     NEWEST_FIRST = "newest first", "최신순";
+    OLDEST_FIRST = "oldest first", "오래된 순";
+    SORTED_BY = "sorted by: {column}", "정렬: {column}";
 }
 
 count_texts! {

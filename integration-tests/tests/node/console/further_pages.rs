@@ -17,9 +17,9 @@ const PAGES: [&str; 23] = [
     "/console/shares?new=true&path=movies/alpha.mpg",
     "/console/boxes",
     "/console/history",
-    "/console/history?step=failures&q=alpha",
+    "/console/history?step=failures&q=alpha&sort=host",
     "/console/audit",
-    "/console/audit?outcome=refused&actor=nobody",
+    "/console/audit?outcome=refused&actor=nobody&sort=address",
     "/console/cluster",
     "/console/cluster?ask=invite",
     "/console/cluster?ask=replace&node=1",
@@ -166,6 +166,12 @@ fn the_history_is_filtered_and_exported(yard: &ConsoleYard) -> Result<()> {
     })?;
     let filtered = yard.page(&visit, "/console/history?q=gamma&step=copies")?;
     assert!(filtered.contains("beta gamma.mpg") && !filtered.contains("alpha.mpg"), "{filtered}");
+    let place = |page: &str, name: &str| page.find(&format!("title=\"{name}\""));
+    let sorted = yard.page(&visit, "/console/history?sort=-file")?;
+    assert!(place(&sorted, FILES[1]) < place(&sorted, FILES[0]), "{sorted}");
+    assert!(sorted.contains("aria-sort=\"descending\"") && sorted.contains("sorted by: File"));
+    let sorted = yard.page(&visit, "/console/history?sort=file")?;
+    assert!(place(&sorted, FILES[0]) < place(&sorted, FILES[1]), "{sorted}");
     let csv = yard.page(&visit, "/console/history/export?format=csv")?;
     assert!(csv.starts_with("at,step,name,source,host,size,asked_by,reason\r\n"), "{csv}");
     assert!(csv.contains(",copied,alpha.mpg,"), "{csv}");
@@ -270,6 +276,31 @@ fn a_secret_is_shown_once_and_users_are_changed(yard: &ConsoleYard) -> Result<()
     let change = |action: &str| format!("/console/access/users/alice/{action}");
     assert_eq!(yard.post(&visit, &change("role"), &["role=operator"])?.status, 303);
     assert_eq!(user("role")?, "operator");
+    // Users are filtered by name, and each list is sorted by its columns.
+    let asked = |name: &str| format!("ask=role&amp;name={name}");
+    for (part, is_shown) in [("lic", true), ("zzz", false)] {
+        let page = yard.page(&visit, &format!("/console/access?q={part}"))?;
+        assert_eq!(page.contains(&asked("alice")), is_shown, "{part}: {page}");
+        let found = yard.read(&format!("/users?contains={part}"))?;
+        assert_eq!(found["items"] != json!([]), is_shown, "{part}: {found}");
+    }
+    let fields = ["name=zoe", "role=viewer", "password=a long password"];
+    assert_eq!(yard.post(&visit, new, &fields)?.status, 303);
+    for (sort, is_first) in [("", true), ("?users_sort=-name", false), ("?users_sort=role", false)]
+    {
+        let page = yard.page(&visit, &format!("/console/access{sort}"))?;
+        let [alice, zoe] = ["alice", "zoe"].map(|name| page.find(&asked(name)));
+        assert_eq!(alice < zoe, is_first, "{sort}: {page}");
+    }
+    for path in ["/console/access?tokens_sort=-role", "/console/access?sessions_sort=used"] {
+        assert!(yard.page(&visit, path)?.contains("aria-sort=\"ascending\""), "{path}");
+    }
+    // The audit is sorted by the same rule, oldest first too.
+    let oldest = yard.page(&visit, "/console/audit?sort=when")?;
+    assert!(oldest.contains("oldest first"), "{oldest}");
+    let rows = yard.page(&visit, "/console/audit?sort=-object&reports=true")?;
+    let at = |object: &str| rows.find(&format!("<bdi>{object}</bdi>"));
+    assert!(at("user zoe").is_some() && at("user zoe") < at("user alice"), "{rows}");
     assert_eq!(yard.post(&visit, &change("disable"), &[])?.status, 303);
     assert_eq!(user("disabled")?, true);
     assert_eq!(yard.post(&visit, &change("enable"), &[])?.status, 303);

@@ -103,6 +103,13 @@ pub async fn list(
     Ok(web::Json(Page { items, next: listed.next }))
 }
 
+/// All sessions that the filter lets through, newest login first.
+pub fn matching(state: &NodeHttpState, query: &NamedPageQuery) -> Vec<SessionInfo> {
+    let sessions = state.actors.access_views.load().sessions(state.clock.now());
+    let infos = sessions.iter().map(|session| SessionInfo::from(&**session));
+    infos.filter(|session| query.takes(&session.subject)).collect()
+}
+
 /// A place in the list of sessions, which begins with the newest login. A use of a session does not move it.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct SessionPosition(Reverse<i64>, String);

@@ -40,6 +40,13 @@ pub async fn list(
 ) -> Result<web::Json<Page<TokenInfo>>, Refusal<()>> {
     let paging = query.paging();
     let (limit, after) = (paging.limit()?, paging.position::<String>()?);
+    let mut items = matching(&state, &query);
+    items.retain(|token| after.as_ref().is_none_or(|after| token.name > *after));
+    Ok(web::Json(page(items, limit, |token| token.name.clone())))
+}
+
+/// All tokens that the filter lets through, by name.
+pub fn matching(state: &NodeHttpState, query: &NamedPageQuery) -> Vec<TokenInfo> {
     let now = state.clock.now();
     let tokens = state.actors.access_views.load().tokens();
     let mut items: Vec<TokenInfo> = tokens.iter().map(|token| TokenInfo::of(token, now)).collect();
@@ -47,9 +54,8 @@ pub async fn list(
         items.push(TokenInfo::legacy());
         items.sort_by(|a, b| a.name.cmp(&b.name));
     }
-    items.retain(|token| after.as_ref().is_none_or(|after| token.name > *after));
     items.retain(|token| query.takes(&token.name));
-    Ok(web::Json(page(items, limit, |token| token.name.clone())))
+    items
 }
 
 /// `POST /tokens`.

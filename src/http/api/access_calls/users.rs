@@ -36,12 +36,16 @@ pub async fn list(
 ) -> Result<web::Json<Page<UserInfo>>, Refusal<()>> {
     let paging = query.paging();
     let (limit, after) = (paging.limit()?, paging.position::<String>()?);
-    let now = state.clock.now();
-    let users = state.actors.access_views.load().users();
-    let rest = users.iter().map(|user| UserInfo::of(user, now));
-    let items = rest.filter(|user| after.as_ref().is_none_or(|after| user.name > *after));
-    let items = items.filter(|user| query.takes(&user.name));
+    let items = matching(&state, &query).into_iter();
+    let items = items.filter(|user| after.as_ref().is_none_or(|after| user.name > *after));
     Ok(web::Json(page(items, limit, |user| user.name.clone())))
+}
+
+/// All users that the filter lets through, by name.
+pub fn matching(state: &NodeHttpState, query: &NamedPageQuery) -> Vec<UserInfo> {
+    let (users, now) = (state.actors.access_views.load().users(), state.clock.now());
+    let infos = users.iter().map(|user| UserInfo::of(user, now));
+    infos.filter(|user| query.takes(&user.name)).collect()
 }
 
 /// `POST /users`.

@@ -18,7 +18,7 @@ use crate::http::node_state::NodeHttpState;
 use crate::http::problem::{ProblemResponse, Refusal};
 
 /// The requester that is shown for tasks of the planner.
-const PLANNER: &str = "planner";
+pub(super) const PLANNER: &str = "planner";
 
 /// Filter of the history.
 #[derive(Debug, Deserialize, IntoParams)]
@@ -146,12 +146,14 @@ impl HistoryFilter {
                 || memmem::find(names.name(file).as_bytes(), self.part.as_bytes()).is_some())
     }
 
-    fn takes_copy(&self, line: &CopyRecord, names: &NameTable) -> bool {
+    /// Whether the filter matches a copy.
+    pub(super) fn takes_copy(&self, line: &CopyRecord, names: &NameTable) -> bool {
         (!self.failed || line.state != TaskState::Done)
             && self.takes(Kind::Copy, line.file, line.destination, names)
     }
 
-    fn takes_removal(&self, line: &RemovalRecord, names: &NameTable) -> bool {
+    /// Whether the filter matches a removal.
+    pub(super) fn takes_removal(&self, line: &RemovalRecord, names: &NameTable) -> bool {
         (!self.failed || !matches!(line.ending, Ending::Removed | Ending::Absent))
             && self.takes(Kind::Removal, line.file, line.host, names)
     }
@@ -192,7 +194,8 @@ impl HistoryFilter {
     }
 }
 
-fn of_copy(line: &CopyRecord, names: &NameTable) -> HistoryLine {
+/// A copy as the list shows it.
+pub(super) fn of_copy(line: &CopyRecord, names: &NameTable) -> HistoryLine {
     HistoryLine {
         at: line.at,
         name: names.name(line.file).to_text(),
@@ -212,7 +215,8 @@ fn of_copy(line: &CopyRecord, names: &NameTable) -> HistoryLine {
     }
 }
 
-fn of_removal(line: &RemovalRecord, names: &NameTable) -> HistoryLine {
+/// A removal as the list shows it.
+pub(super) fn of_removal(line: &RemovalRecord, names: &NameTable) -> HistoryLine {
     HistoryLine {
         at: line.at,
         name: names.name(line.file).to_text(),

@@ -3,6 +3,7 @@
 pub(in crate::http) mod explain;
 pub(in crate::http) mod files;
 pub(in crate::http) mod history;
+pub(in crate::http) mod history_order;
 pub(in crate::http) mod host_calls;
 pub(in crate::http) mod pins;
 pub(in crate::http) mod plan;

@@ -34,7 +34,7 @@ const COLUMNS: [TableColumn; 7] = [
 /// The table with its bulk bar and foot. Its id is `rows`, for filters and live updates.
 pub fn share_rows(viewer: &Viewer, query: &SharesPageQuery, model: &SharesPageModel) -> Markup {
     let language = viewer.language;
-    let sort = order_in_force(&query.sort, "ends");
+    let sort = order_in_force(&query.sort, SortBy::ascending("ends"));
     html! {
         div #(ROWS) .tablebox.sticky data-rows {
             @if viewer.rights.shares { (bulk(viewer, query, model)) }

@@ -42,7 +42,7 @@ const COLUMNS: [TableColumn; 8] = [
 /// The table with its foot. Its id is `rows`, for filters and live updates.
 pub fn task_rows(viewer: &Viewer, query: &TasksPageQuery, model: &TasksPageModel) -> Markup {
     let language = viewer.language;
-    let sort = order_in_force(&query.sort, YOUNGEST);
+    let sort = order_in_force(&query.sort, SortBy::ascending(YOUNGEST));
     html! {
         div #(ROWS) .tablebox.sticky data-rows {
             @if viewer.rights.storage { (bulk(viewer, query, model)) }

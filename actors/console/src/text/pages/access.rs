@@ -3,7 +3,8 @@
 use crate::text::texts;
 
 texts! {
-    HISTORY_SENTENCE = "Copies and removals, newest first. The node keeps {n} entries.", "복사와 삭제, 최신순. 보관 기록 {n}건.";
+    HISTORY_SENTENCE = "Copies and removals. The node keeps {n} entries.", "복사와 삭제. 보관 기록 {n}건.";
+    SORTED_AMONG = "only the newest {n} that match; the times limit them further", "조건에 맞는 최신 {n}건만 정렬, 기간으로 더 좁힐 수 있음";
     HISTORY_FIELD = "Part of the file name", "파일 이름의 일부";
     HISTORY_HOST = "Host", "호스트";
     STEP = "What", "내용";

@@ -69,6 +69,7 @@ pub fn changes(viewer: &Viewer) -> PageParts {
         rows: (0..6).map(row).collect(),
         page: RowPage { first: 1, shown: 6, total: Some(412), previous: None, next: None },
         whole_up_to: Some(ago(3600)),
+        sorted_among: None,
         broken: None,
         commands: list_lines_at(&["audit", "list"], "/audit", &[], None),
     };

@@ -40,7 +40,7 @@ const PATIENCE: Duration = Duration::from_secs(300);
 const SPAN: Duration = Duration::from_secs(30);
 
 /// The pages, most of them in several states.
-const PAGES: [&str; 30] = [
+const PAGES: [&str; 33] = [
     "",
     "/hosts",
     "/hosts?sort=-files",
@@ -65,7 +65,10 @@ const PAGES: [&str; 30] = [
     "/boxes",
     "/history",
     "/history?q=copied",
+    "/history?sort=-file",
+    "/history?sort=host",
     "/audit",
+    "/audit?sort=actor",
     "/settings",
     "/access",
     "/guide",

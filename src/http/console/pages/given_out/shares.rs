@@ -206,14 +206,9 @@ fn rows(
         let after = if after == 0 { String::new() } else { after.to_string() };
         SharesPageQuery { after, pick: Vec::new(), ..query.clone() }.address()
     };
-    let end = first + shown.len();
-    let page = RowPage {
-        first: if rows.is_empty() { 0 } else { first as u64 + 1 },
-        shown: rows.len() as u64,
-        total: Some(total as u64),
-        previous: (first > 0).then(|| at(first.saturating_sub(ROWS))),
-        next: (end < total).then(|| at(end)),
-    };
+    let position = RowPage::at(first, shown.len(), total, ROWS, &at);
+    // A link that ended a moment ago is among those shown, but has no row.
+    let page = RowPage { shown: rows.len() as u64, ..position };
     (rows, page)
 }
 

@@ -1,9 +1,10 @@
 //! `/console/access`: users, tokens and sessions.
 
-use actix_web::web::{Data, Query};
+use actix_web::web::{Data, Json, Query};
 use actix_web::{HttpRequest, HttpResponse};
 use reelyard_access::rights::{AccessScope, Role};
 use reelyard_api::{Cursor, Rfc3339, SessionInfo, TokenInfo, UserInfo};
+use reelyard_console::address::SortBy;
 use reelyard_console::frame::{NavPage, PageParts};
 use reelyard_console::pages::access::{
     self, AccessPageModel, AccessPageQuery, SessionLine, TokenLine, UserLine,
@@ -12,6 +13,7 @@ use reelyard_console::parts::table::RowPage;
 use reelyard_console::{Moment, Viewer, ViewerRole};
 
 use super::access_dialogs;
+use super::access_order::{self, ROWS};
 use crate::http::access::session_cookie;
 use crate::http::api::access_calls::{sessions, tokens, users};
 use crate::http::api::call_parts::NamedPageQuery;
@@ -21,9 +23,6 @@ use crate::http::console::refusal::ConsoleRefusal;
 use crate::http::console::visitor::Visitor;
 use crate::http::node_state::NodeHttpState;
 use crate::http::problem::{ProblemResponse, Refusal};
-
-/// Rows of each list.
-const ROWS: usize = 100;
 
 /// `GET /console/access`.
 pub async fn show(
@@ -61,11 +60,20 @@ pub async fn model(
         let contains = Some(query.q.trim().to_owned()).filter(|part| !part.is_empty());
         Query(NamedPageQuery { contains, limit: Some(ROWS.to_string()), cursor })
     };
-    let of_users = users::list(state.clone(), page(&query.users)).await;
+    let of_users = match query.users_sort.key.as_str() {
+        "" => users::list(state.clone(), page(&query.users)).await,
+        _ => Ok(Json(access_order::users(state, query, &page("")))),
+    };
     let of_users = of_users.map_err(Refusal::into_response)?.into_inner();
-    let of_tokens = tokens::list(state.clone(), page(&query.tokens)).await;
+    let of_tokens = match query.tokens_sort.key.as_str() {
+        "" => tokens::list(state.clone(), page(&query.tokens)).await,
+        _ => Ok(Json(access_order::tokens(state, query, &page("")))),
+    };
     let of_tokens = of_tokens.map_err(Refusal::into_response)?.into_inner();
-    let of_sessions = sessions::list(state.clone(), page(&query.sessions)).await;
+    let of_sessions = match query.sessions_sort.key.as_str() {
+        "" => sessions::list(state.clone(), page(&query.sessions)).await,
+        _ => Ok(Json(access_order::sessions(state, query, &page("")))),
+    };
     let of_sessions = of_sessions.map_err(Refusal::into_response)?.into_inner();
     let base = AccessPageQuery { ask: String::new(), name: String::new(), ..query.clone() };
     let next = |cursor: Option<Cursor>, of: &dyn Fn(String) -> AccessPageQuery| {
@@ -82,7 +90,8 @@ pub async fn model(
     let users: Vec<UserLine> = of_users.items.into_iter().map(user_line).collect();
     let tokens: Vec<TokenLine> = of_tokens.items.into_iter().map(token_line).collect();
     // The own session comes first in the list of all.
-    let is_whole = query.sessions.is_empty() && query.q.is_empty();
+    let is_whole =
+        query.sessions.is_empty() && query.q.is_empty() && query.sessions_sort == SortBy::default();
     let sessions = session_lines(of_sessions.items, own, is_whole);
     let whole = |all: usize| Some(all).filter(|_| query.q.is_empty());
     let row_page = |cursor: &str, shown, all, next| row_page(cursor, shown, whole(all), next);
@@ -124,17 +133,9 @@ fn user_line(user: UserInfo) -> UserLine {
 }
 
 fn token_line(token: TokenInfo) -> TokenLine {
-    let rights = match (token.role, token.worker) {
-        (Some(role), _) => role.to_string(),
-        (None, Some(host)) => format!("worker {host}"),
-        (None, None) => {
-            let scopes: Vec<String> = token.scopes.iter().map(ToString::to_string).collect();
-            scopes.join(" ")
-        }
-    };
     TokenLine {
+        rights: access_order::rights(&token),
         name: token.name,
-        rights,
         last_used: token.last_used_at.map(moment),
         ends: token.expires_at.map(moment),
     }

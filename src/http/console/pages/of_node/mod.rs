@@ -2,6 +2,7 @@
 
 pub mod access;
 pub mod access_dialogs;
+mod access_order;
 mod change_effects;
 pub mod cluster;
 pub mod guide;

@@ -1,5 +1,7 @@
 //! `/console/audit`: changes and refused calls.
 
+use std::cmp::Ordering;
+
 use actix_web::{HttpRequest, HttpResponse, web};
 use jiff::Timestamp;
 use jiff::civil::DateTime;
@@ -15,7 +17,7 @@ use reelyard_console::pages::audit::{
 use reelyard_console::parts::act::{CommandLines, list_lines_at};
 use reelyard_console::parts::table::RowPage;
 
-use crate::http::api::audit_calls::audit::{AuditRowQuery, list};
+use crate::http::api::audit_calls::audit::{AuditRowQuery, RowOrder, list};
 use crate::http::api::audit_calls::row_filter::AuditFilterQuery;
 use crate::http::console::answer;
 use crate::http::console::refusal::ConsoleRefusal;
@@ -28,6 +30,9 @@ const REPORTS: &str = "takeReports";
 
 /// Rows of a page.
 const ROWS: usize = 100;
+
+/// The newest rows that are sorted by a column. The audit itself is only in the order of time.
+const SORTED: usize = 1000;
 
 /// `GET /console/audit`.
 pub async fn show(
@@ -51,6 +56,8 @@ async fn model(
     let wanted = AuditFilterQuery { without: left_out(query), ..filter(query, zone) };
     let commands = as_command(&wanted);
     let AuditFilterQuery { actor, subject, operation, without, since, until, outcome } = wanted;
+    let sort = query.order();
+    let is_by_time = sort.key == "when";
     let wanted = AuditRowQuery {
         actor,
         subject,
@@ -59,16 +66,22 @@ async fn model(
         since,
         until,
         outcome,
-        limit: Some(ROWS.to_string()),
-        cursor: given(&query.after),
-        ..AuditRowQuery::default()
+        order: (is_by_time && !sort.descending).then_some(RowOrder::Oldest),
+        limit: Some(if is_by_time { ROWS } else { SORTED }.to_string()),
+        cursor: given(&query.after).filter(|_| is_by_time),
     };
     let listed = list(state.clone(), web::Query(wanted)).await;
     let page = listed.map_err(Refusal::into_response)?.into_inner();
     let rows: Vec<AuditLineView> = page.items.into_iter().map(line).collect();
+    let broken = state.audit.status().trouble;
+    if !is_by_time {
+        let sorted_among = page.next.map(|_| rows.len() as u64);
+        let (rows, page) = sorted(rows, query);
+        let base = AuditPageModel { sorted_among, broken, commands, ..AuditPageModel::default() };
+        return Ok(AuditPageModel { rows, page, ..base });
+    }
     let next = page.next.map(|next| AuditPageQuery { after: next.0, ..query.clone() }.address());
     Ok(AuditPageModel {
-        matching: None,
         page: RowPage {
             first: u64::from(query.after.is_empty() && !rows.is_empty()),
             shown: rows.len() as u64,
@@ -77,10 +90,39 @@ async fn model(
             next,
         },
         rows,
-        whole_up_to: None,
-        broken: state.audit.status().trouble,
+        broken,
         commands,
+        ..AuditPageModel::default()
     })
+}
+
+/// A page of these rows in the order of a column. Rows that are alike stay newest first.
+fn sorted(mut rows: Vec<AuditLineView>, query: &AuditPageQuery) -> (Vec<AuditLineView>, RowPage) {
+    let sort = query.order();
+    rows.sort_by(|one, other| {
+        let order = by_column(one, other, &sort.key);
+        if sort.descending { order.reverse() } else { order }
+    });
+    let (total, first) = (rows.len(), query.after.parse().unwrap_or(0_usize));
+    let shown: Vec<AuditLineView> = rows.into_iter().skip(first).take(ROWS).collect();
+    let at = |after: usize| {
+        let after = if after == 0 { String::new() } else { after.to_string() };
+        AuditPageQuery { after, ..query.clone() }.address()
+    };
+    let page = RowPage::at(first, shown.len(), total, ROWS, &at);
+    (shown, page)
+}
+
+fn by_column(one: &AuditLineView, other: &AuditLineView, column: &str) -> Ordering {
+    match column {
+        "actor" => one.actor.cmp(&other.actor),
+        "address" => one.address.cmp(&other.address),
+        "action" => one.action.cmp(&other.action),
+        "object" => one.object.cmp(&other.object),
+        "outcome" => one.is_refused.cmp(&other.is_refused),
+        "reason" => one.reason.cmp(&other.reason),
+        _ => Ordering::Equal,
+    }
 }
 
 /// The list as a command.

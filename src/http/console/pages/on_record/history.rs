@@ -14,11 +14,13 @@ use reelyard_console::pages::history::{
 };
 use reelyard_console::pages::yard::{RecentLine, RecentStep};
 use reelyard_console::parts::table::RowPage;
+use reelyard_core::page_order::PageRange;
 use reelyard_yard::remover::Ending;
 use reelyard_yard::task_manager::TaskState;
 
 use crate::csv;
 use crate::http::api::yard_calls::history::{HistoryFilter, HistoryPosition, Kind, history_page};
+use crate::http::api::yard_calls::history_order::HistoryColumn;
 use crate::http::computing::computed;
 use crate::http::console::answer;
 use crate::http::console::pages::host_choices::host_choices;
@@ -54,8 +56,27 @@ fn model(
     state: &NodeHttpState,
     query: &HistoryPageQuery,
 ) -> Result<HistoryPageModel, ProblemResponse> {
-    let copies = state.actors.task_views.load().history.len();
-    let removals = state.actors.remover_views.load().history.len();
+    let copies = state.actors.task_views.load().history.clone();
+    let removals = state.actors.remover_views.load().history.clone();
+    let kept = copies.len() + removals.len();
+    let hosts = state.actors.hosts.present();
+    let hosts = host_choices(hosts.keys(), &query.host);
+    if let Some(column) = sorted_column(query) {
+        let first = query.after.parse().unwrap_or(0_usize);
+        let range = PageRange {
+            positions: first..first.saturating_add(ROWS),
+            descending: query.order().descending,
+        };
+        let (lines, total) =
+            filter(query)?.sorted_page(&copies, &removals, column, &range, &state.names);
+        let at = |after: usize| {
+            let after = if after == 0 { String::new() } else { after.to_string() };
+            HistoryPageQuery { after, ..query.clone() }.address()
+        };
+        let rows: Vec<HistoryRow> = lines.into_iter().map(row).collect();
+        let page = RowPage::at(first, rows.len(), total, ROWS, &at);
+        return Ok(HistoryPageModel { kept, hosts, page, rows });
+    }
     // A cursor that cannot be read is the begin, as other unreadable values of an address.
     let from = query.after.parse().unwrap_or(HistoryPosition::NEWEST);
     let page = history_page(state, &filter(query)?, from, ROWS);
@@ -63,10 +84,9 @@ fn model(
     let is_first = query.after.is_empty() && !rows.is_empty();
     let next = page.next.map(|next| HistoryPageQuery { after: next.0, ..query.clone() }.address());
     let total = (is_first && next.is_none()).then_some(rows.len() as u64);
-    let hosts = state.actors.hosts.present();
     Ok(HistoryPageModel {
-        kept: copies + removals,
-        hosts: host_choices(hosts.keys(), &query.host),
+        kept,
+        hosts,
         page: RowPage {
             first: u64::from(is_first),
             shown: rows.len() as u64,
@@ -76,6 +96,20 @@ fn model(
         },
         rows,
     })
+}
+
+/// The column of an order other than the usual one.
+fn sorted_column(query: &HistoryPageQuery) -> Option<HistoryColumn> {
+    let sort = query.order();
+    match sort.key.as_str() {
+        "when" if !sort.descending => Some(HistoryColumn::When),
+        "step" => Some(HistoryColumn::Step),
+        "file" => Some(HistoryColumn::File),
+        "host" => Some(HistoryColumn::Host),
+        "size" => Some(HistoryColumn::Size),
+        "by" => Some(HistoryColumn::By),
+        _ => None,
+    }
 }
 
 fn filter(query: &HistoryPageQuery) -> Result<HistoryFilter, ProblemResponse> {
