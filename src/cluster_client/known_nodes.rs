@@ -1,13 +1,9 @@
 //! The nodes that a client can call: the given ones, and the members that a node has named.
 
-use std::net::IpAddr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use reelyard_protocol::node_address::{NodeAddresses, node_address};
+use reelyard_protocol::node_address::{NodeAddresses, named_members};
 use reqwest::Url;
-
-/// The most members that are learned from one answer.
-const MOST_LEARNED: usize = 32;
 
 /// The nodes of one cluster, and the one in use. They live as long as the process.
 #[derive(Debug)]
@@ -66,29 +62,14 @@ impl KnownNodes {
         }
     }
 
-    /// Replaces the learned members by those that the node at `named_by` names, with commas between them.
-    ///
-    /// A client sends its token to them, so a member counts only if it has the scheme of the node. A member on loopback
-    /// is meant for the host of the node: it counts only if the node is on loopback, too.
+    /// Replaces the learned members by those that the node at `named_by` names.
     pub(super) fn learn(&self, named_by: &Url, members: &str) {
-        let is_meant = |url: &Url| {
-            url.scheme() == named_by.scheme() && (!is_loopback(url) || is_loopback(named_by))
-        };
-        let named = members.split(',').map(str::trim).take(MOST_LEARNED);
-        let named = named.filter_map(|text| node_address(text).ok()).filter(is_meant);
-        self.list().learned = named.collect();
+        self.list().learned = named_members(named_by, members);
     }
 
     fn list(&self) -> MutexGuard<'_, UsedNodes> {
         self.list.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// Whether a URL names the host of the client itself.
-pub fn is_loopback(url: &Url) -> bool {
-    let host = url.host_str().unwrap_or_default();
-    let host = host.trim_start_matches('[').trim_end_matches(']');
-    host == "localhost" || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
 }
 
 #[cfg(test)]

@@ -14,9 +14,8 @@ mod request;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use reelyard_api::MEMBERS_HEADER;
 use reelyard_core::token::SharedToken;
-use reelyard_protocol::node_address::NodeAddresses;
+use reelyard_protocol::node_address::{MEMBERS_HEADER, NodeAddresses};
 use reelyard_protocol::node_silence::SilenceLooks;
 use reqwest::{ClientBuilder, Method, RequestBuilder, Response, Url, header};
 use tokio::time::{sleep, timeout};
@@ -26,7 +25,7 @@ use known_nodes::KnownNodes;
 
 pub use answer::{AnswerBody, ApiAnswer};
 pub use failure::{NoNodeAnswered, TriedNode, cause_of, in_words};
-pub use known_nodes::is_loopback;
+pub use reelyard_protocol::node_address::is_loopback;
 pub use request::{ANSWER_TIME, ApiRequest, ApiTarget, Repetition};
 
 /// Time limit for a connection.

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use reelyard_api::{NamedBody, has_request_id};
+use reelyard_api::{IDEMPOTENCY_KEY, NamedBody, has_request_id, is_repeatable, new_request_id};
 use reelyard_core::names::FileName;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Method, Url};
@@ -83,13 +83,25 @@ pub struct ApiRequest<'b> {
 }
 
 impl<'b> ApiRequest<'b> {
-    /// A request without a body. A read may be repeated.
+    /// A request without a body. A read may be repeated. A change gets a request id before the first attempt, if its
+    /// call can have one.
     pub fn new(method: Method, target: ApiTarget) -> Self {
-        let repetition = if method.is_safe() { Repetition::Harmless } else { Repetition::Never };
+        let mut headers = HeaderMap::new();
+        let path = target.path.iter().map(String::as_str);
+        let repetition = if method.is_safe() {
+            Repetition::Harmless
+        } else if is_repeatable(method.as_str(), path)
+            && let Ok(id) = HeaderValue::from_str(&new_request_id())
+        {
+            headers.insert(HeaderName::from_static(IDEMPOTENCY_KEY), id);
+            Repetition::OnceById
+        } else {
+            Repetition::Never
+        };
         ApiRequest {
             method,
             target,
-            headers: HeaderMap::new(),
+            headers,
             body: None,
             repetition,
             limit: ANSWER_TIME,
@@ -97,14 +109,15 @@ impl<'b> ApiRequest<'b> {
         }
     }
 
-    /// A request with a body in JSON. It gets a request id before the first attempt, if its call can have one.
+    /// A request with a body in JSON. A body that can have a request id gets one.
     pub fn with_json(method: Method, target: ApiTarget, body: Vec<u8>) -> Self {
         let request = ApiRequest::new(method, target);
         let path = request.target.path.iter().map(String::as_str);
         if !has_request_id(request.method.as_str(), path) {
-            return request.with_body(Repetition::Never, move || body.clone());
+            let repetition = request.repetition;
+            return request.with_body(repetition, move || body.clone());
         }
-        match NamedBody::of(&body, || format!("{:032x}", fastrand::u128(..))) {
+        match NamedBody::of(&body, new_request_id) {
             Some(named) => request.with_body(Repetition::OnceById, move || named.body.clone()),
             // The node refuses it.
             None => request.with_body(Repetition::Never, move || body.clone()),
@@ -170,9 +183,14 @@ mod tests {
         assert_eq!(share.repetition, Repetition::OnceById);
         let body = share.body.unwrap();
         assert!(body() == body() && body().starts_with(b"{\"request_id\":\""));
-        assert_eq!(of(Method::PUT, &["pools", "p"]).repetition, Repetition::Never);
-        let delete = ApiRequest::new(Method::DELETE, ApiTarget::of(&["shares", "x"]));
-        assert_eq!(delete.repetition, Repetition::Never);
+        assert_eq!(of(Method::POST, &["tokens"]).repetition, Repetition::Never);
+        for change in [
+            of(Method::PUT, &["pools", "p"]),
+            ApiRequest::new(Method::DELETE, ApiTarget::of(&["shares", "x"])),
+        ] {
+            let id = change.headers.get(IDEMPOTENCY_KEY).map(HeaderValue::len);
+            assert_eq!((change.repetition, id), (Repetition::OnceById, Some(32)));
+        }
         let read = ApiRequest::new(Method::GET, ApiTarget::of(&["shares"]));
         assert_eq!(read.repetition, Repetition::Harmless);
     }

@@ -219,7 +219,7 @@ async fn with_token(
             if let Some(host) = worker.named {
                 let caller =
                     Caller { subject: Subject::Worker(host), rights: Rights::Worker(host) };
-                request.extensions_mut().insert(RequestCaller(caller));
+                request.extensions_mut().insert(RequestCaller(caller, None));
             }
             api::keep_promise(&request, &state).await?;
             match (admitted, worker.token) {

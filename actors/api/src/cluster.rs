@@ -4,10 +4,6 @@ use reelyard_core::cluster_id::{ClusterId, StoreId};
 use reelyard_core::event::Epoch;
 use serde::{Deserialize, Serialize};
 
-/// The header with the URLs of all members, with commas between them. A client calls another one when its node does not
-/// answer. Missing while the node is alone, and for a caller without a token.
-pub const MEMBERS_HEADER: &str = "reelyard-members";
-
 /// The outcome of a transfer of the lead.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct LeadTransfer {

@@ -40,15 +40,13 @@ pub use change::{
     BackOffChange, Change, ChangeEvent, ChangeKind, ConfigurationChange, LeadershipChange, Reset,
     TaskChange,
 };
-pub use cluster::{
-    ClusterView, LeadTransfer, MEMBERS_HEADER, MemberInfo, MemberRank, SnapshotProgressView,
-};
+pub use cluster::{ClusterView, LeadTransfer, MemberInfo, MemberRank, SnapshotProgressView};
 pub use config::{
     RecordedSetting, ReloadView, SettingChange, SettingsRecorded, SettingsVersionInfo,
     SettingsVersionView, WantedSettings,
 };
 pub use instant::{BadInstant, BadTtl, Rfc3339, Ttl};
-pub use named_calls::{NamedBody, has_request_id};
+pub use named_calls::{IDEMPOTENCY_KEY, NamedBody, has_request_id, is_repeatable, new_request_id};
 pub use overview::{
     DiskTotals, EndingLink, HostFigures, LinkFigures, OverviewView, PlacementFigures, PoolFigures,
     TroubleSeverity, TroubleView, WaitFigures,

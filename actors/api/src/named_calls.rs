@@ -1,6 +1,10 @@
-//! The calls whose body can have a request id, so that a repetition gets the first answer again.
+//! The calls that can be repeated after a lost answer: under a request id in the body, or in a header.
 
+use reelyard_core::event::RequestId;
 use serde_json::{Map, Value};
+
+/// The header with the request id of any change.
+pub const IDEMPOTENCY_KEY: &str = "idempotency-key";
 
 /// Method, and path below the API. A part `*` is any one.
 const NAMED: [(&str, &str); 6] = [
@@ -12,9 +16,41 @@ const NAMED: [(&str, &str); 6] = [
     ("POST", "pools/*/leases"),
 ];
 
+/// The changes that are not repeated. The secret of an answer is not stored, a repetition has another effect, or it is
+/// refused although the first one was carried out.
+const NOT_REPEATED: [(&str, &str); 9] = [
+    ("POST", "tokens"),
+    ("POST", "tokens/*/rotate"),
+    ("POST", "sessions"),
+    ("DELETE", "sessions/*"),
+    ("POST", "login-links"),
+    ("POST", "cluster/transfer"),
+    ("POST", "config/reload"),
+    ("POST", "leases/*/release"),
+    ("POST", "workers/*/reports"),
+];
+
 /// Whether the body of this call can have a request id. The path has one entry for each part below the API.
 pub fn has_request_id<'p>(method: &str, path: impl Iterator<Item = &'p str> + Clone) -> bool {
-    NAMED.iter().any(|(of, pattern)| {
+    is_in(&NAMED, method, path)
+}
+
+/// Whether a program may repeat this change under the same request id.
+pub fn is_repeatable<'p>(method: &str, path: impl Iterator<Item = &'p str> + Clone) -> bool {
+    !is_in(&NOT_REPEATED, method, path)
+}
+
+/// A request id that no other request has.
+pub fn new_request_id() -> String {
+    RequestId::random().to_string()
+}
+
+fn is_in<'p>(
+    calls: &[(&str, &str)],
+    method: &str,
+    path: impl Iterator<Item = &'p str> + Clone,
+) -> bool {
+    calls.iter().any(|(of, pattern)| {
         let mut parts = pattern.split('/');
         let is_same =
             |part: &str| parts.next().is_some_and(|wanted| wanted == "*" || wanted == part);
@@ -100,6 +136,15 @@ mod tests {
             ("POST", "tokens", false),
         ] {
             assert_eq!(has_request_id(method, path.split('/')), expected, "{method} {path}");
+        }
+        for (method, path, expected) in [
+            ("PUT", "pools/p", true),
+            ("DELETE", "users/u", true),
+            ("DELETE", "tokens/t", true),
+            ("POST", "tokens/t/rotate", false),
+            ("POST", "cluster/transfer", false),
+        ] {
+            assert_eq!(is_repeatable(method, path.split('/')), expected, "{method} {path}");
         }
     }
 }

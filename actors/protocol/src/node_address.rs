@@ -1,10 +1,36 @@
 //! The address of a node as people write it: in options, in configurations and in programs.
 
 use std::fmt;
+use std::net::IpAddr;
 use std::str::FromStr;
 
 use reqwest::Url;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+/// The header of an answer with the URLs of all members of the cluster, with commas between them.
+pub const MEMBERS_HEADER: &str = "reelyard-members";
+
+/// The most members that are learned from one answer.
+const MOST_LEARNED: usize = 32;
+
+/// The members that the node at `named_by` names in [`MEMBERS_HEADER`], and that its client may call.
+///
+/// A client proves its token to them, so a member counts only if it has the scheme of the node. A member on loopback
+/// is meant for the host of the node: it counts only if the node is on loopback, too.
+pub fn named_members(named_by: &Url, members: &str) -> Vec<Url> {
+    let is_meant = |url: &Url| {
+        url.scheme() == named_by.scheme() && (!is_loopback(url) || is_loopback(named_by))
+    };
+    let named = members.split(',').map(str::trim).take(MOST_LEARNED);
+    named.filter_map(|text| node_address(text).ok()).filter(is_meant).collect()
+}
+
+/// Whether a URL names the host of the client itself.
+pub fn is_loopback(url: &Url) -> bool {
+    let host = url.host_str().unwrap_or_default();
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    host == "localhost" || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
+}
 
 /// A text that is not the address of a node. It shows no user name and no password, since its text goes to
 /// terminals and logs.

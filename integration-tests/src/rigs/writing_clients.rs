@@ -22,7 +22,7 @@ struct ClientRecord {
     slowest: Mutex<Duration>,
 }
 
-/// Running clients. Each adds users with different names.
+/// Running clients. Each adds users with different names, and removes them.
 pub struct WritingClients {
     record: Arc<ClientRecord>,
     threads: Vec<JoinHandle<()>>,
@@ -31,7 +31,7 @@ pub struct WritingClients {
 /// The answers, once the clients have stopped.
 #[derive(Debug)]
 pub struct WrittenAnswers {
-    /// How many users were added.
+    /// How many changes were made.
     pub acknowledged: u64,
     /// Other answers, with the time that they took.
     pub failures: Vec<(String, Duration)>,
@@ -89,35 +89,46 @@ impl ClientRecord {
         while !self.stop.load(Ordering::SeqCst) {
             number += 1;
             let body = format!("{{\"name\": \"{name}-{number}\", \"role\": \"viewer\"}}");
-            let began = Instant::now();
-            let answer = post(node, "/api/v1/users", bearer, &body);
-            let took = began.elapsed();
-            let mut slowest = self.slowest.lock().unwrap_or_else(PoisonError::into_inner);
-            *slowest = took.max(*slowest);
-            drop(slowest);
-            let why = match answer {
-                Ok(answer) if answer.starts_with("HTTP/1.1 201") => {
-                    self.acknowledged.fetch_add(1, Ordering::SeqCst);
-                    continue;
-                }
-                Ok(answer) => answer,
-                Err(error) => format!("{error:#}"),
-            };
-            let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
-            failures.push((why, took));
-            drop(failures);
-            std::thread::sleep(Duration::from_millis(50));
+            self.send(node, "POST", "/api/v1/users", bearer, &body);
+            self.send(node, "DELETE", &format!("/api/v1/users/{name}-{number}"), bearer, "");
         }
+    }
+
+    /// Makes one change.
+    fn send(&self, node: SocketAddr, method: &str, path: &str, bearer: &str, body: &str) {
+        let began = Instant::now();
+        let answer = exchange(node, (method, path), bearer, body);
+        let took = began.elapsed();
+        let mut slowest = self.slowest.lock().unwrap_or_else(PoisonError::into_inner);
+        *slowest = took.max(*slowest);
+        drop(slowest);
+        let why = match answer {
+            Ok(answer) if answer.starts_with("HTTP/1.1 20") => {
+                self.acknowledged.fetch_add(1, Ordering::SeqCst);
+                return;
+            }
+            Ok(answer) => answer,
+            Err(error) => format!("{error:#}"),
+        };
+        let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
+        failures.push((why, took));
+        drop(failures);
+        std::thread::sleep(Duration::from_millis(50));
     }
 }
 
 /// Sends one request on a connection of its own, and returns the whole answer.
-pub fn post(node: SocketAddr, path: &str, bearer: &str, body: &str) -> Result<String> {
+fn exchange(
+    node: SocketAddr,
+    (method, path): (&str, &str),
+    bearer: &str,
+    body: &str,
+) -> Result<String> {
     let mut stream = TcpStream::connect(node).context("connect")?;
     stream.set_read_timeout(Some(ANSWER_TIME))?;
     let length = body.len();
     let request = format!(
-        "POST {path} HTTP/1.1\r\nHost: {node}\r\n{bearer}\r\nContent-Type: application/json\r\nContent-Length: \
+        "{method} {path} HTTP/1.1\r\nHost: {node}\r\n{bearer}\r\nContent-Type: application/json\r\nContent-Length: \
          {length}\r\nConnection: close\r\n\r\n{body}"
     );
     stream.write_all(request.as_bytes()).context("send")?;

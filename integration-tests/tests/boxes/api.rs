@@ -90,6 +90,60 @@ fn a_pool_is_created_changed_listed_and_removed() -> Result<()> {
 }
 
 #[test]
+fn a_repeated_change_gets_its_first_answer_under_its_id() -> Result<()> {
+    let node = BoxNode::start(&[])?;
+    let lease = {
+        node.put("held", json!({ "size": 1, "grace": "0s" }));
+        node.take("held", json!({ "holder": "a" }))
+    };
+    let user = json!({ "name": "u", "role": "viewer" });
+    let changes = [
+        ("PUT", "/pools/p".to_owned(), Some(json!({ "size": 2 })), 201),
+        ("POST", "/pools/p/boxes/1/quarantine".to_owned(), Some(json!({ "reason": "slow" })), 200),
+        ("POST", "/pools/p/boxes/1/unquarantine".to_owned(), None, 200),
+        ("POST", path_of(&lease, "revoke"), Some(json!({ "reason": "slow" })), 200),
+        ("DELETE", "/pools/held?revoke=true".to_owned(), None, 200),
+        ("DELETE", "/pools/p".to_owned(), None, 200),
+        ("POST", "/users".to_owned(), Some(user), 201),
+        ("DELETE", "/users/u".to_owned(), None, 204),
+        ("PUT", "/hosts/10.9.8.7:8888".to_owned(), Some(json!({ "role": "destination" })), 200),
+        ("DELETE", "/hosts/10.9.8.7:8888".to_owned(), None, 200),
+        ("PUT", "/files/film/pin?force=true".to_owned(), None, 200),
+        ("DELETE", "/files/film/pin".to_owned(), None, 200),
+    ];
+    for (number, (method, path, body, status)) in changes.into_iter().enumerate() {
+        let id = format!("Idempotency-Key: change-{number}");
+        let ask = |id: &str| node.ask_with(method, &path, body.clone(), &["-H", id]);
+        let (first, again) = (ask(&id), ask(&id));
+        assert_eq!(first.status, status, "{method} {path}: {first:?}");
+        assert_eq!((again.status, again.body), (status, first.body), "{method} {path}");
+        // Without an id it is another request.
+        if method == "DELETE" && !path.ends_with("pin") {
+            assert_eq!(node.ask(method, &path, None).status, 404, "{path}");
+        }
+    }
+    node.put("p", json!({ "size": 1 }));
+    let other = node.ask_with(
+        "PUT",
+        "/pools/p",
+        Some(json!({ "size": 3 })),
+        &["-H", "Idempotency-Key: change-0"],
+    );
+    assert_eq!(other.body["spec"]["size"], 3, "another change under an id is made");
+    // The id belongs to its caller and not to a call.
+    let long = format!("Idempotency-Key: {}", "x".repeat(201));
+    let refused = node.ask_with("DELETE", "/pools/p", None, &["-H", &long]);
+    assert_eq!((refused.status, refused.kind()), (400, "bad-request"));
+    // A box is granted once under the id in the header.
+    let grant = || {
+        let wanted = json!({ "holder": "h" });
+        node.ask_with("POST", "/pools/p/leases", Some(wanted), &["-H", "Idempotency-Key: l"]).body
+    };
+    assert_eq!(grant()["lease_id"], grant()["lease_id"]);
+    Ok(())
+}
+
+#[test]
 fn late_repeated_and_foreign_calls_are_distinguished_and_change_nothing() -> Result<()> {
     let node = BoxNode::start(&[])?;
     node.put("p", json!({ "size": 4, "ttl_max": "1h", "grace": "0s" }));

@@ -169,7 +169,7 @@ impl ClusterOfClients {
 fn with_two_nodes(
     arguments: &[&str],
     first: impl FnOnce(StubCall),
-    second: impl FnOnce(&StubNode, Value),
+    second: impl FnOnce(&StubNode, (Value, Option<String>)),
 ) -> ProgramOutput {
     let nodes = [StubNode::start(), StubNode::start()];
     let urls = format!("{},{}", nodes[0].addr, nodes[1].addr);
@@ -178,9 +178,9 @@ fn with_two_nodes(
     std::thread::scope(|scope| {
         let ended = scope.spawn(|| binary::ended(&mut command));
         let call = nodes[0].next();
-        let body = call.body.clone();
+        let request = (call.body.clone(), call.id.clone());
         first(call);
-        second(&nodes[1], body);
+        second(&nodes[1], request);
         let ended = ended.join().unwrap();
         assert!(nodes[1].already().is_none(), "the second node is asked again: {}", ended.err);
         ended
@@ -188,25 +188,33 @@ fn with_two_nodes(
 }
 
 /// The request at the second node is the same. It is refused.
-fn has_the_same(second: &StubNode, body: Value) {
+fn has_the_same(second: &StubNode, request: (Value, Option<String>)) {
     let again = second.next();
-    assert_eq!(again.body, body);
+    assert_eq!((&again.body, &again.id), (&request.0, &request.1));
     again.refuse(409, "limit-reached");
 }
 
 const REFUSED: &str = "reelyard: the node refused: no\n";
 
+const TOKEN: [&str; 5] = ["token", "create", "ci", "--role", "viewer"];
+
 const QUARANTINE: [&str; 6] = ["box", "quarantine", "p", "3", "--reason", "slow"];
 
 #[test]
 fn a_lost_answer_is_asked_for_under_the_same_id_only() {
-    let refused = with_two_nodes(&SHARE, drop, |second, lost| {
-        assert_eq!(lost["request_id"].as_str().map(str::is_empty), Some(false), "{lost}");
-        has_the_same(second, lost);
-    });
-    assert_eq!((refused.code, refused.err.as_str()), (Some(4), REFUSED));
-    // A second one could do it twice.
-    let unknown = with_two_nodes(&QUARANTINE, drop, |_, _| ());
+    let has_id = |lost: &(Value, Option<String>)| {
+        let id = lost.0["request_id"].as_str().or(lost.1.as_deref());
+        assert_eq!(id.map(str::is_empty), Some(false), "{lost:?}");
+    };
+    for arguments in [&SHARE[..], &QUARANTINE] {
+        let refused = with_two_nodes(arguments, drop, |second, lost| {
+            has_id(&lost);
+            has_the_same(second, lost);
+        });
+        assert_eq!((refused.code, refused.err.as_str()), (Some(4), REFUSED));
+    }
+    // The secret of the first one is lost.
+    let unknown = with_two_nodes(&TOKEN, drop, |_, _| ());
     assert_eq!(unknown.code, Some(3), "{}", unknown.err);
     let expected = "It may have been carried out: look at the present state before you repeat it";
     assert!(unknown.err.contains(expected), "{}", unknown.err);
@@ -214,7 +222,7 @@ fn a_lost_answer_is_asked_for_under_the_same_id_only() {
 
 #[test]
 fn a_node_that_did_nothing_is_left_for_the_next() {
-    for arguments in [&SHARE[..], &QUARANTINE] {
+    for arguments in [&SHARE[..], &QUARANTINE, &TOKEN] {
         let refused =
             with_two_nodes(arguments, |first| first.refuse(503, "not-leader"), has_the_same);
         assert_eq!((refused.code, refused.err.as_str()), (Some(4), REFUSED));
@@ -226,7 +234,7 @@ fn a_node_that_did_nothing_is_left_for_the_next() {
 #[test]
 fn a_wait_for_a_box_goes_on_at_another_node() {
     let acquire = ["box", "acquire", "p", "--holder", "me", "--wait", "60s"];
-    let waited = with_two_nodes(&acquire, StubCall::begin_events, |second, lost| {
+    let waited = with_two_nodes(&acquire, StubCall::begin_events, |second, (lost, _)| {
         let again = second.next();
         assert_eq!(again.body["request_id"], lost["request_id"]);
         assert_ne!(again.body["wait"], lost["wait"], "less time is left");

@@ -73,7 +73,7 @@ async fn a_box_that_stays_dirty_is_quarantined_with_the_evidence() -> Result<()>
     let evidence = format!("the control group {shown} is there, without processes");
     assert!(output.as_str().contains(&evidence), "{output:?}");
     let (pool, number, asked_by) = (p(), BoxNumber(0), "an operator".to_owned());
-    let unquarantine = UnquarantineBox { pool, number, asked_by };
+    let unquarantine = UnquarantineBox { pool, number, asked_by, request: None };
     std::fs::remove_dir(&group)?;
     yard.send(unquarantine).await.unwrap();
     yard.until(BoxPhase::Free, 1).await;

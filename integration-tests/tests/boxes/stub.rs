@@ -20,6 +20,8 @@ pub struct StubCall {
     pub path: String,
     /// The JSON body of the request; null without one.
     pub body: Value,
+    /// The request id in the header, if there is one.
+    pub id: Option<String>,
     stream: TcpStream,
 }
 
@@ -76,10 +78,12 @@ impl StubCall {
         }
         let path = path.strip_prefix("/api/v1/")?.to_owned();
         let head = head.to_ascii_lowercase();
+        let id = head.lines().find_map(|line| line.strip_prefix("idempotency-key: "));
+        let id = id.map(str::to_owned);
         let length = head.lines().find_map(|line| line.strip_prefix("content-length: "))?;
         let mut body = vec![0; length.parse().ok()?];
         reader.read_exact(&mut body).ok()?;
-        Some(StubCall { path, body: serde_json::from_slice(&body).ok()?, stream })
+        Some(StubCall { path, body: serde_json::from_slice(&body).ok()?, id, stream })
     }
 
     /// Answers the call and closes the connection.

@@ -77,7 +77,7 @@ pub async fn authorize(
     }
     if let Some(scope) = needed.scope(&request) {
         let caller = request.extensions().get::<RequestCaller>().cloned();
-        let Some(RequestCaller(caller)) = caller else {
+        let Some(RequestCaller(caller, _)) = caller else {
             let detail = "the caller of this request is not known";
             return Err(ProblemResponse::new(ProblemKind::Unauthorized, detail).into());
         };
@@ -93,8 +93,8 @@ async fn check_own_worker(request: &mut ServiceRequest) -> Result<(), actix_web:
     let host = *request.extract::<web::Path<HostAddr>>().await?;
     let caller = request.extensions().get::<RequestCaller>().cloned();
     match caller {
-        Some(RequestCaller(caller)) if caller.rights == Rights::Worker(host) => Ok(()),
-        Some(RequestCaller(caller)) => {
+        Some(RequestCaller(caller, _)) if caller.rights == Rights::Worker(host) => Ok(()),
+        Some(RequestCaller(caller, _)) => {
             let detail = format!(
                 "only the worker on {host} may make this call, and this is {}",
                 caller.subject

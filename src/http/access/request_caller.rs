@@ -9,7 +9,7 @@ use actix_web::{FromRequest, HttpMessage, HttpRequest};
 use reelyard_access::access::{SessionRefused, TokenRefused};
 use reelyard_access::rights::{Caller, Rights, Role, Subject};
 use reelyard_access::secrets::{SessionSecret, TokenHash};
-use reelyard_api::ProblemKind;
+use reelyard_api::{IDEMPOTENCY_KEY, ProblemKind};
 use reelyard_core::event::RequestId;
 
 use super::request_credential::RequestCredential;
@@ -27,12 +27,52 @@ const BEARER: &str = "Bearer ";
 
 /// The authenticated caller of a request. Middleware inserts it before the handler runs.
 #[derive(Clone, Debug)]
-pub struct RequestCaller(pub Caller);
+pub struct RequestCaller(pub Caller, pub Option<RequestKey>);
+
+/// The request id in the header of a change.
+#[derive(Clone, Debug)]
+pub struct RequestKey(String);
+
+/// The longest request id in bytes.
+const LONGEST_KEY: usize = 200;
+
+impl RequestKey {
+    fn of(request: &HttpRequest) -> Result<Option<Self>, ProblemResponse> {
+        let Some(given) = request.headers().get(IDEMPOTENCY_KEY) else { return Ok(None) };
+        match given.to_str() {
+            Ok(key) if (1..=LONGEST_KEY).contains(&key.len()) => {
+                Ok(Some(RequestKey(key.to_owned())))
+            }
+            _ => Err(ProblemResponse::bad_request(format!(
+                "Idempotency-Key is a text of 1 to {LONGEST_KEY} bytes in ASCII. Leave it out if the request is not \
+                 to be repeated"
+            ))),
+        }
+    }
+}
 
 impl RequestCaller {
     /// The caller in one word or two, for histories and for the audit.
     pub fn name(&self) -> String {
         self.0.subject.to_string()
+    }
+
+    /// The request id in the header.
+    pub fn key(&self) -> Option<String> {
+        self.1.as_ref().map(|RequestKey(key)| key.clone())
+    }
+
+    /// The idempotency key of one change that this request asks for, if the request has an id. One request can ask
+    /// for several changes, so `content` distinguishes them. The id belongs to its caller.
+    pub fn named_request(&self, content: &str) -> Option<RequestId> {
+        let RequestKey(key) = self.1.as_ref()?;
+        let name = format!("{}/header/{key}/{content}", self.name());
+        Some(RequestId::of(&name, content.as_bytes()))
+    }
+
+    /// The same. A request without an id gets a key of its own.
+    pub fn request(&self, content: &str) -> RequestId {
+        self.named_request(content).unwrap_or_else(RequestId::random)
     }
 }
 
@@ -85,16 +125,17 @@ pub fn authenticate_form(
     state: &NodeHttpState,
     csrf_token: Option<&str>,
 ) -> Result<(RequestCaller, RequestCredential), ProblemResponse> {
-    match credential(request)?.ok_or_else(|| missing(request, state))? {
-        Credential::Token(text) => of_token(&text, request, state),
-        Credential::Session(secret) => of_session(secret, request, state),
+    let (caller, credential) = match credential(request)?.ok_or_else(|| missing(request, state))? {
+        Credential::Token(text) => of_token(&text, request, state)?,
+        Credential::Session(secret) => of_session(secret, request, state)?,
         Credential::Cookie(secret) => {
             if !request.method().is_safe() {
                 check_csrf_token(&secret, csrf_token)?;
             }
-            of_session(secret, request, state)
+            of_session(secret, request, state)?
         }
-    }
+    };
+    Ok((RequestCaller(caller, RequestKey::of(request)?), credential))
 }
 
 fn credential(request: &HttpRequest) -> Result<Option<Credential>, ProblemResponse> {
@@ -123,20 +164,20 @@ fn of_token(
     text: &str,
     request: &HttpRequest,
     state: &NodeHttpState,
-) -> Result<(RequestCaller, RequestCredential), ProblemResponse> {
+) -> Result<(Caller, RequestCredential), ProblemResponse> {
     let in_force = state.live.now();
     let given = request.headers().get(header::AUTHORIZATION).map(HeaderValue::as_bytes);
     if let Some(token) = in_force.config.token.as_ref().filter(|token| token.admits(given)) {
         let rights = Rights::Role(Role::Admin);
         let caller = Caller { subject: Subject::Legacy, rights };
-        return Ok((RequestCaller(caller), RequestCredential::Legacy(token.clone())));
+        return Ok((caller, RequestCredential::Legacy(token.clone())));
     }
     let (view, address) = (state.actors.access_views.load(), address_of(request));
     let known = TokenHash::of_token(text).map_err(TokenRefused::from).and_then(|hash| {
         Ok((view.authenticate_token_hash(&hash, address, state.clock.now())?, hash))
     });
     match known {
-        Ok((caller, hash)) => Ok((RequestCaller(caller), RequestCredential::Token(hash))),
+        Ok((caller, hash)) => Ok((caller, RequestCredential::Token(hash))),
         Err(TokenRefused::NotReady) => Err(ProblemResponse::starting()),
         Err(refused) => {
             // Only a guess counts: the other tokens are known.
@@ -152,10 +193,10 @@ fn of_session(
     secret: SessionSecret,
     request: &HttpRequest,
     state: &NodeHttpState,
-) -> Result<(RequestCaller, RequestCredential), ProblemResponse> {
+) -> Result<(Caller, RequestCredential), ProblemResponse> {
     let (view, address) = (state.actors.access_views.load(), address_of(request));
     match view.authenticate_session(&secret, address, state.clock.now()) {
-        Ok(caller) => Ok((RequestCaller(caller), RequestCredential::Session(secret))),
+        Ok(caller) => Ok((caller, RequestCredential::Session(secret))),
         Err(SessionRefused::NotReady) => Err(ProblemResponse::starting()),
         Err(refused) => Err(unauthorized(refused.to_string())),
     }
@@ -194,11 +235,11 @@ pub fn address_of(request: &HttpRequest) -> IpAddr {
     request.peer_addr().map_or(unknown, |peer| peer.ip().to_canonical())
 }
 
-/// The idempotency key of a request with this name and content. The name belongs to its caller. A request
-/// without a name gets a key of its own.
+/// The idempotency key of a request with this name and content. The name belongs to its caller. Without one, the
+/// request has the id in its header, or a key of its own.
 pub fn request_id(caller: &RequestCaller, name: Option<&str>, content: &str) -> RequestId {
     match name {
         Some(name) => RequestId::of(&format!("{}/{name}", caller.name()), content.as_bytes()),
-        None => RequestId::random(),
+        None => caller.request(content),
     }
 }

@@ -6,7 +6,7 @@ use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::http::header::{HeaderName, HeaderValue};
 use actix_web::middleware::Next;
 use actix_web::web;
-use reelyard_api::MEMBERS_HEADER;
+use reelyard_protocol::node_address::MEMBERS_HEADER;
 use reelyard_replication::Member;
 
 use crate::http::access::RequestCaller;

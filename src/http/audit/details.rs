@@ -78,7 +78,7 @@ impl AuditDetails {
     pub fn remember_caller(request: &ServiceRequest) {
         let extensions = request.extensions();
         let Some(details) = extensions.get::<AuditDetails>() else { return };
-        if let Some(RequestCaller(caller)) = extensions.get::<RequestCaller>() {
+        if let Some(RequestCaller(caller, _)) = extensions.get::<RequestCaller>() {
             details.0.borrow_mut().actor = Some(AuditActor::of(&caller.subject));
         }
     }

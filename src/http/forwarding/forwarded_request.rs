@@ -4,13 +4,13 @@ use actix_web::HttpMessage;
 use actix_web::dev::{Payload, ServiceRequest};
 use actix_web::error::PayloadError;
 use actix_web::http::Method;
-use actix_web::http::header::{self, HeaderMap, HeaderName};
+use actix_web::http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use actix_web::web::{Bytes, BytesMut};
 use futures::StreamExt;
 use futures::stream::{self, LocalBoxStream};
 use http_body_util::StreamBody;
 use hyper::body::Frame;
-use reelyard_api::{NamedBody, has_request_id};
+use reelyard_api::{IDEMPOTENCY_KEY, NamedBody, has_request_id, is_repeatable, new_request_id};
 
 use crate::http::api::API;
 
@@ -20,6 +20,18 @@ const KEPT_BODY: usize = 64 << 10;
 /// Headers of one connection. They are not passed on.
 pub const OF_CONNECTION: [HeaderName; 5] =
     [header::CONNECTION, header::TRANSFER_ENCODING, header::UPGRADE, header::TE, header::TRAILER];
+
+/// Forms that have the secret of an answer, or end the session of the caller: they are not repeated.
+const FORMS_DONE_ONCE: [&str; 3] =
+    ["/console/access/tokens/", "/console/access/sessions/", "/console/cluster/invite"];
+
+/// The id under which the leader does a request only once.
+pub enum RepetitionId {
+    /// A member of the body.
+    InBody(String),
+    /// `Idempotency-Key`.
+    InHeader(String),
+}
 
 /// Why the leader did not answer.
 #[derive(Debug, thiserror::Error)]
@@ -49,8 +61,7 @@ pub struct ForwardedRequest {
     client: String,
     /// None once a long body was sent.
     body: Option<ForwardedContent>,
-    /// The id under which the leader does it only once.
-    request_id: Option<String>,
+    request_id: Option<RepetitionId>,
 }
 
 enum ForwardedContent {
@@ -76,15 +87,15 @@ impl ForwardedRequest {
         }
         let body = body.freeze();
         let mut headers = request.headers().clone();
-        let mut request_id = None;
+        let mut request_id = in_header(&mut headers, request.method(), request.path());
         let content = if is_whole {
             let mut kept = body;
-            let new_id = || format!("{:032x}", fastrand::u128(..));
-            if can_be_named(request.method(), request.path())
-                && let Some(named) = NamedBody::of(&kept, new_id)
+            if !request.headers().contains_key(IDEMPOTENCY_KEY)
+                && can_be_named(request.method(), request.path())
+                && let Some(named) = NamedBody::of(&kept, new_request_id)
             {
                 headers.insert(header::CONTENT_LENGTH, named.body.len().into());
-                (kept, request_id) = (named.body.into(), Some(named.id));
+                (kept, request_id) = (named.body.into(), Some(RepetitionId::InBody(named.id)));
             }
             ForwardedContent::Kept(kept)
         } else {
@@ -109,8 +120,10 @@ impl ForwardedRequest {
                 request.set_payload(Payload::Stream { payload: whole });
             }
             Some(ForwardedContent::Kept(body)) => {
-                if let Some(length) = self.headers.get(header::CONTENT_LENGTH) {
-                    request.headers_mut().insert(header::CONTENT_LENGTH, length.clone());
+                for name in [header::CONTENT_LENGTH, HeaderName::from_static(IDEMPOTENCY_KEY)] {
+                    if let Some(value) = self.headers.get(&name) {
+                        request.headers_mut().insert(name, value.clone());
+                    }
                 }
                 request.set_payload(Payload::from(body.clone()));
                 self.body = Some(ForwardedContent::Kept(body));
@@ -130,8 +143,8 @@ impl ForwardedRequest {
     }
 
     /// The id under which the leader does it only once: that of the client, or a new one.
-    pub fn request_id(&self) -> Option<&str> {
-        self.request_id.as_deref()
+    pub fn request_id(&self) -> Option<&RepetitionId> {
+        self.request_id.as_ref()
     }
 
     /// Address of the client.
@@ -171,8 +184,36 @@ type BodyParts = LocalBoxStream<'static, Result<Bytes, PayloadError>>;
 
 /// Whether the body of this call may have a request id.
 fn can_be_named(method: &Method, path: &str) -> bool {
-    let call = path.strip_prefix(API).and_then(|call| call.strip_prefix('/'));
-    call.is_some_and(|call| has_request_id(method.as_str(), call.split('/')))
+    call_in(path).is_some_and(|call| has_request_id(method.as_str(), call.split('/')))
+}
+
+/// The id in the header of a change that may be repeated: that of the client, or a new one.
+fn in_header(headers: &mut HeaderMap, method: &Method, path: &str) -> Option<RepetitionId> {
+    let can_have_one = match call_in(path) {
+        Some(call) => is_repeatable(method.as_str(), call.split('/')),
+        None => {
+            path.starts_with("/console/")
+                && !FORMS_DONE_ONCE.iter().any(|form| path.starts_with(form))
+        }
+    };
+    if method.is_safe() || !can_have_one {
+        return None;
+    }
+    let name = HeaderName::from_static(IDEMPOTENCY_KEY);
+    let id = match headers.get(&name) {
+        Some(given) => given.to_str().ok()?.to_owned(),
+        None => {
+            let id = new_request_id();
+            headers.insert(name, HeaderValue::from_str(&id).ok()?);
+            id
+        }
+    };
+    Some(RepetitionId::InHeader(id))
+}
+
+/// The path below the API.
+fn call_in(path: &str) -> Option<&str> {
+    path.strip_prefix(API)?.strip_prefix('/')
 }
 
 #[cfg(test)]
@@ -185,6 +226,18 @@ mod tests {
             [("/api/v1/shares", true), ("/shares", false), ("/api/v1shares", false)]
         {
             assert_eq!(can_be_named(&Method::POST, path), expected, "{path}");
+        }
+        let id = |method: Method, path: &str| {
+            let mut headers = HeaderMap::new();
+            let id = in_header(&mut headers, &method, path);
+            assert_eq!(headers.contains_key(IDEMPOTENCY_KEY), id.is_some(), "{method} {path}");
+            id.is_some()
+        };
+        for change in ["/api/v1/pools/p", "/api/v1/users/u", "/console/hosts/actions/reset"] {
+            assert!(id(Method::DELETE, change) && !id(Method::GET, change), "{change}");
+        }
+        for form in ["/console/access/tokens/new", "/console/cluster/invite", "/login", "/tasks"] {
+            assert!(!id(Method::POST, form), "{form}");
         }
     }
 }

@@ -22,7 +22,7 @@ use tokio::io::AsyncWriteExt;
 use tokio::time::{Instant, sleep, timeout_at};
 
 use super::ForwardedBy;
-use super::forwarded_request::{ForwardedRequest, NotForwarded, OF_CONNECTION};
+use super::forwarded_request::{ForwardedRequest, NotForwarded, OF_CONNECTION, RepetitionId};
 use super::leader_routes::{is_of_leader, needs_leader};
 use crate::http::called_name;
 use crate::http::node_state::NodeHttpState;
@@ -168,10 +168,13 @@ async fn pass_on(
     }
 }
 
-fn outcome_unknown(reason: &str, request_id: Option<&str>) -> ProblemResponse {
+fn outcome_unknown(reason: &str, request_id: Option<&RepetitionId>) -> ProblemResponse {
     tracing::debug!(reason, "a request was not answered by the leader");
     let next = match request_id {
-        Some(id) => format!("repeat it with \"request_id\": \"{id}\""),
+        Some(RepetitionId::InBody(id)) => format!("repeat it with \"request_id\": \"{id}\""),
+        Some(RepetitionId::InHeader(id)) => {
+            format!("repeat it with the header \"Idempotency-Key: {id}\"")
+        }
         None => "look at the present state before you repeat it".to_owned(),
     };
     let detail = format!("{reason}. The request may have been carried out: {next}");

@@ -84,7 +84,7 @@ fn check_reader(
     if state.is_allowed(in_force.config.metrics.allow.as_deref(), access::address_of(request)) {
         return Ok(());
     }
-    let (RequestCaller(caller), _) = access::authenticate(request, state)?;
+    let (RequestCaller(caller, _), _) = access::authenticate(request, state)?;
     access::require(&caller, &AccessScope::MetricsRead)
 }
 

@@ -229,6 +229,8 @@ pub struct RevokeLease {
     pub reason: Option<Reason>,
     /// The caller's name, for the audit.
     pub asked_by: String,
+    /// The idempotency key; none if no caller will repeat the request.
+    pub request: Option<RequestId>,
 }
 
 /// Creates a pool, or changes it to this specification. Surplus boxes are removed as soon as they are free.
@@ -244,6 +246,8 @@ pub struct PutPool {
     pub by_settings: Option<u64>,
     /// The caller's name, for the audit.
     pub asked_by: String,
+    /// The idempotency key; none if no caller will repeat the request.
+    pub request: Option<RequestId>,
 }
 
 /// The effect of the request on a pool.
@@ -268,6 +272,8 @@ pub struct RemovePool {
     pub revoke: bool,
     /// The caller's name, for the audit.
     pub asked_by: String,
+    /// The idempotency key; none if no caller will repeat the request.
+    pub request: Option<RequestId>,
 }
 
 /// A box is taken out of use. Refused while it is leased.
@@ -282,6 +288,8 @@ pub struct QuarantineBox {
     pub reason: Reason,
     /// The caller's name, for the audit.
     pub asked_by: String,
+    /// The idempotency key; none if no caller will repeat the request.
+    pub request: Option<RequestId>,
 }
 
 /// Takes a box back into use: it is cleaned, and free if that succeeds.
@@ -294,6 +302,8 @@ pub struct UnquarantineBox {
     pub number: BoxNumber,
     /// The caller's name, for the audit.
     pub asked_by: String,
+    /// The idempotency key; none if no caller will repeat the request.
+    pub request: Option<RequestId>,
 }
 
 /// Asks for the first requests in the queue of a pool, at most `most`. Only the leader has a queue.

@@ -135,7 +135,18 @@ impl BoxNode {
     /// # Panics
     /// Panics when the node does not answer.
     pub fn ask(&self, method: &str, path: &str, body: Option<Value>) -> BoxNodeResponse {
-        let output = self.curl(method, path, body.as_ref(), &[]).output();
+        self.ask_with(method, path, body, &[])
+    }
+
+    /// The same with more options of curl.
+    pub fn ask_with(
+        &self,
+        method: &str,
+        path: &str,
+        body: Option<Value>,
+        more: &[&str],
+    ) -> BoxNodeResponse {
+        let output = self.curl(method, path, body.as_ref(), more).output();
         let answer =
             output.map_err(anyhow::Error::from).and_then(|out| BoxNodeResponse::read(out.stdout));
         answer.unwrap_or_else(|error| panic!("{method} {path}: {error}\n{}", self.node.log_text()))

@@ -152,8 +152,18 @@ impl BoxYard {
 
     /// Creates or changes a pool.
     pub async fn put_as(&self, pool: PoolName, spec: PoolSpec) -> Result<PoolPut, BoxError> {
+        self.put_by(pool, spec, None).await
+    }
+
+    /// Creates or changes a pool for a version of the settings on record.
+    pub async fn put_by(
+        &self,
+        pool: PoolName,
+        spec: PoolSpec,
+        by_settings: Option<u64>,
+    ) -> Result<PoolPut, BoxError> {
         let asked_by = "a test".to_owned();
-        self.send(PutPool { pool, spec, by_settings: None, asked_by }).await
+        self.send(PutPool { pool, spec, by_settings, asked_by, request: None }).await
     }
 
     /// Starts an acquisition of boxes.

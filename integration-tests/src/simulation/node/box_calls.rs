@@ -72,6 +72,7 @@ impl SimulatedNode {
             spec,
             by_settings: None,
             asked_by: "the operator".to_owned(),
+            request: None,
         };
         let putting = asked(process.boxes.addr.clone(), put);
         let outbox = process.outbox.clone();
@@ -96,7 +97,12 @@ impl SimulatedNode {
         let Some(lease) = page.ok().and_then(|page| page.lines.first().cloned()) else { return };
         trace!(context, "the operator revokes {}", lease.id);
         let asked_by = "the operator".to_owned();
-        process.boxes.addr.do_send(RevokeLease { lease: lease.id, reason: None, asked_by });
+        process.boxes.addr.do_send(RevokeLease {
+            lease: lease.id,
+            reason: None,
+            asked_by,
+            request: None,
+        });
     }
 }
 

@@ -34,7 +34,12 @@ async fn opened(dir: &std::path::Path, clock: &Clock, hosts: &ScriptedHosts) -> 
 }
 
 fn unquarantine(number: u32) -> UnquarantineBox {
-    UnquarantineBox { pool: p(), number: BoxNumber(number), asked_by: "an operator".to_owned() }
+    UnquarantineBox {
+        pool: p(),
+        number: BoxNumber(number),
+        asked_by: "an operator".to_owned(),
+        request: None,
+    }
 }
 
 #[actix::test]
@@ -233,6 +238,7 @@ async fn an_operator_disables_a_box_but_keeps_its_holder() {
         number: BoxNumber(number),
         reason: Reason::new("it smells").unwrap(),
         asked_by: "an operator".to_owned(),
+        request: None,
     };
     assert_eq!(refused(yard.send(quarantine(0)).await), BoxRefusal::BoxInUse);
     yard.send(quarantine(1)).await.unwrap();
@@ -262,7 +268,7 @@ async fn a_request_for_many_boxes_keeps_its_place_and_delays_no_other() {
     let next = yard.acquire(ask("c", 600));
     yard.until_waiting(2).await;
     let (number, asked_by) = (BoxNumber(1), "an operator".to_owned());
-    yard.send(QuarantineBox { pool: p(), number, reason, asked_by }).await.unwrap();
+    yard.send(QuarantineBox { pool: p(), number, reason, asked_by, request: None }).await.unwrap();
     yard.release(&held).await.unwrap();
     let next = one(next.await);
     let last = yard.acquire(ask("d", 600));
@@ -303,7 +309,8 @@ async fn a_pool_with_a_box_that_cannot_be_cleaned_is_removed() {
     hosts.stick(host(1));
     let waiting = yard.acquire(ask("a", 600));
     yard.until(BoxPhase::Preparing, 1).await;
-    let remove = RemovePool { pool: p(), revoke: false, asked_by: "an operator".to_owned() };
+    let remove =
+        RemovePool { pool: p(), revoke: false, asked_by: "an operator".to_owned(), request: None };
     assert_eq!(yard.send(remove).await, Ok(false), "a box is still in use");
     hosts.release(host(1));
     assert_eq!(refused(waiting.await), BoxRefusal::PoolGoes { pool: p() });
@@ -388,7 +395,12 @@ async fn a_revoked_lease_has_its_grace_and_waiting_clients_are_informed() {
     let hosts = ScriptedHosts::default();
     let (_dir, yard) = yard(PoolSpec { grace: seconds(5), ..hosted(1) }, &hosts).await;
     let lease = one(yard.acquire(ask("a", 60)).await);
-    let revoke = |lease| RevokeLease { lease, reason: None, asked_by: "an operator".to_owned() };
+    let revoke = |lease| RevokeLease {
+        lease,
+        reason: None,
+        asked_by: "an operator".to_owned(),
+        request: None,
+    };
     yard.send(revoke(lease.id)).await.unwrap();
     yard.advance(seconds(5) - MS).await;
     assert_eq!((hosts.count(HookKind::Cleanup), yard.count(BoxPhase::Draining)), (0, 1));
@@ -477,7 +489,8 @@ async fn a_drawn_id_is_inspected_and_a_free_box_has_none() {
     assert_eq!(hosts.last().map(|hook| (hook.kind, hook.box_id)), Some((HookKind::Cleanup, 101)));
     let (cleanups, reason) = (hosts.count(HookKind::Cleanup), Reason::new("its disk").unwrap());
     let asked_by = "an operator".to_owned();
-    let quarantine = QuarantineBox { pool: p(), number: BoxNumber(0), reason, asked_by };
+    let quarantine =
+        QuarantineBox { pool: p(), number: BoxNumber(0), reason, asked_by, request: None };
     yard.send(quarantine).await.unwrap();
     yard.send(unquarantine(0)).await.unwrap();
     yard.until(BoxPhase::Free, 1).await;

@@ -179,7 +179,7 @@ pub async fn revoke(
     let name = token_name(&name)?;
     refuse_legacy(&name)?;
     audit.changed(known(&state, &name).as_ref(), None);
-    let request = request_id(&caller, None, "");
+    let request = caller.request(&format!("revoke token {name}"));
     state.actors.access.ask(RevokeToken { name, by: caller.0, request }).await??;
     Ok(HttpResponse::NoContent().finish())
 }

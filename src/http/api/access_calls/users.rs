@@ -171,7 +171,8 @@ pub async fn remove(
     name: web::Path<String>,
     _: web::Query<NoQuery>,
 ) -> Result<HttpResponse, UserRefusal> {
-    let (name, request) = (user_name(&name)?, request_id(&caller, None, ""));
+    let name = user_name(&name)?;
+    let request = caller.request(&format!("remove user {name}"));
     audit.changed(known(&state, &name).as_ref(), None);
     state.actors.access.ask(RemoveUser { name, by: caller.0, request }).await??;
     Ok(HttpResponse::NoContent().finish())

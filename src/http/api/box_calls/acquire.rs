@@ -16,7 +16,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
 use super::box_refusals::EndedLeaseProblems;
-use crate::http::access::CallerRightsWatch;
+use crate::http::access::{CallerRightsWatch, RequestCaller};
 use crate::http::api::call_parts::Body;
 use crate::http::api::call_parts::NoQuery;
 use crate::http::api::call_parts::event_stream::{
@@ -66,11 +66,14 @@ type AcquireRefusal = Refusal<(
 pub async fn acquire(
     request: HttpRequest,
     state: web::Data<NodeHttpState>,
+    caller: RequestCaller,
     pool: web::Path<PoolName>,
     _: web::Query<NoQuery>,
     wanted: Body<WantedLease>,
 ) -> Result<HttpResponse, AcquireRefusal> {
-    let ask = ask(pool.into_inner(), wanted.into_inner().0);
+    let mut wanted = wanted.into_inner().0;
+    wanted.request_id = wanted.request_id.or_else(|| caller.key());
+    let ask = ask(pool.into_inner(), wanted);
     let acquisition = Acquisition::begin(&state.actors.boxes.routes, ask)?;
     let mut stopping = state.stopping.clone();
     if wants_events(&request) {

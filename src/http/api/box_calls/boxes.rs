@@ -144,7 +144,9 @@ pub async fn quarantine(
     let (pool, number) = at.into_inner();
     let (number, reason) = (BoxNumber(number), wanted.into_inner().0.reason);
     let before = of_quarantine(&state, &pool, number);
-    let quarantine = QuarantineBox { pool: pool.clone(), number, reason, asked_by: caller.name() };
+    let request = caller.named_request(&format!("quarantine {pool} {number} {reason:?}"));
+    let (of, asked_by) = (pool.clone(), caller.name());
+    let quarantine = QuarantineBox { pool: of, number, reason, asked_by, request };
     state.actors.boxes.actor.ask(quarantine).await??;
     audit.changed(before.as_ref(), of_quarantine(&state, &pool, number).as_ref());
     Ok(box_info(&state, &pool, number)?)
@@ -182,7 +184,9 @@ pub async fn unquarantine(
     let (pool, number) = at.into_inner();
     let number = BoxNumber(number);
     let before = of_quarantine(&state, &pool, number);
-    let unquarantine = UnquarantineBox { pool: pool.clone(), number, asked_by: caller.name() };
+    let request = caller.named_request(&format!("unquarantine {pool} {number}"));
+    let (of, asked_by) = (pool.clone(), caller.name());
+    let unquarantine = UnquarantineBox { pool: of, number, asked_by, request };
     state.actors.boxes.actor.ask(unquarantine).await??;
     audit.changed(before.as_ref(), of_quarantine(&state, &pool, number).as_ref());
     Ok(box_info(&state, &pool, number)?)

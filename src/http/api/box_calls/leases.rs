@@ -188,7 +188,8 @@ pub async fn revoke(
 > {
     let (lease, reason) = (lease_id(&id)?, wanted.into_inner().0.reason);
     audit.after(serde_json::json!({ "revoked": reason }));
-    let revoke = RevokeLease { lease, reason, asked_by: caller.name() };
+    let request = caller.named_request(&format!("revoke {lease} {reason:?}"));
+    let revoke = RevokeLease { lease, reason, asked_by: caller.name(), request };
     state.actors.boxes.actor.ask(revoke).await??;
     Ok(web::Json(LeaseEnded { lease_id: lease, state: LeaseEnd::Revoked.into() }))
 }

@@ -88,7 +88,9 @@ pub async fn put(
     )>,
 > {
     let (pool, spec) = (pool.into_inner(), PoolSpec::from(wanted.into_inner().0));
-    let put = PutPool { pool: pool.clone(), spec, by_settings: None, asked_by: caller.name() };
+    let request = caller.named_request(&format!("put {pool} {spec:?}"));
+    let (of, asked_by) = (pool.clone(), caller.name());
+    let put = PutPool { pool: of, spec, by_settings: None, asked_by, request };
     let put = state.actors.boxes.actor.ask(put).await??;
     let mut answer = match put {
         PoolPut::Created => HttpResponse::Created(),
@@ -127,7 +129,8 @@ pub async fn remove(
     query: web::Query<RemoveQuery>,
 ) -> Result<HttpResponse, Refusal<(refused::NoPool, CommitProblems)>> {
     let (pool, revoke) = (pool.into_inner(), query.revoke);
-    let remove = RemovePool { pool, revoke, asked_by: caller.name() };
+    let request = caller.named_request(&format!("remove {pool} {revoke}"));
+    let remove = RemovePool { pool, revoke, asked_by: caller.name(), request };
     let gone = state.actors.boxes.actor.ask(remove).await??;
     let mut answer = if gone { HttpResponse::Ok() } else { HttpResponse::Accepted() };
     Ok(answer.json(PoolRemoval { gone }))

@@ -5,7 +5,6 @@ use reelyard_api::{
     Page, ProblemKind, RecordedSetting, Rfc3339, SettingsRecorded, SettingsVersionInfo,
     SettingsVersionView, WantedSettings, refused,
 };
-use reelyard_core::event::RequestId;
 use reelyard_core::settings::EffectiveSetting;
 use reelyard_settings::cluster_settings::{
     ClusterSettingsError, ClusterSettingsView, RecordSettings, SettingsRefusal, SettingsVersion,
@@ -138,13 +137,8 @@ pub async fn put_on_record(
         audit.changes_nothing();
         return Ok(web::Json(answer));
     }
-    let asked = RecordSettings {
-        text,
-        follows,
-        by: caller.name(),
-        why: reason,
-        request: RequestId::random(),
-    };
+    let request = caller.request(&format!("record {follows} {reason:?} {}", &*text));
+    let asked = RecordSettings { text, follows, by: caller.name(), why: reason, request };
     let recorded = state.actors.settings.ask(asked).await??;
     audit.subject(format!("settings version {}", recorded.number));
     let changes =

@@ -1,4 +1,4 @@
-//! The parameters of every read, and the headers of every answer: declared once, and referred to.
+//! The parameters of every read and of every change, and the headers of every answer: declared once, and referred to.
 
 use serde_json::{Map, Value, json};
 use utoipa::IntoParams;
@@ -14,6 +14,9 @@ pub(super) fn declare(document: &mut Value) {
         parameters.insert(name, serde_json::to_value(parameter).unwrap_or_default());
     }
     let of_reads: Vec<Value> = references("parameters", parameters.keys());
+    let key = Map::from_iter([("Idempotency-Key".to_owned(), request_id())]);
+    let of_changes = references("parameters", key.keys());
+    parameters.extend(key);
     let headers = headers();
     let names: Vec<&String> = headers.keys().collect();
     let of_answers: Map<String, Value> = names
@@ -23,11 +26,10 @@ pub(super) fn declare(document: &mut Value) {
         .collect();
     if let Value::Object(paths) = &mut document["paths"] {
         for (method, operation) in paths.values_mut().filter_map(Value::as_object_mut).flatten() {
-            if method == "get" {
-                let mut all = operation["parameters"].as_array().cloned().unwrap_or_default();
-                all.extend(of_reads.iter().cloned());
-                operation["parameters"] = all.into();
-            }
+            let of_all = if method == "get" { &of_reads } else { &of_changes };
+            let mut all = operation["parameters"].as_array().cloned().unwrap_or_default();
+            all.extend(of_all.iter().cloned());
+            operation["parameters"] = all.into();
             let answers = operation["responses"].as_object_mut().into_iter().flatten();
             for (_, answer) in answers {
                 answer["headers"] = of_answers.clone().into();
@@ -36,6 +38,20 @@ pub(super) fn declare(document: &mut Value) {
     }
     document["components"]["parameters"] = parameters.into();
     document["components"]["headers"] = headers.into();
+}
+
+/// The header of a change that a client may repeat.
+fn request_id() -> Value {
+    let about = "The id of this change: 1 to 200 bytes in ASCII. A repetition under the same id gets the first answer \
+                 for 15 minutes, and changes nothing. The same id with another change is another change. A \
+                 `request_id` in the body is used instead";
+    json!({
+        "name": "Idempotency-Key",
+        "in": "header",
+        "description": about,
+        "required": false,
+        "schema": { "type": "string", "minLength": 1, "maxLength": 200 },
+    })
 }
 
 fn references<'a>(part: &str, names: impl Iterator<Item = &'a String>) -> Vec<Value> {
@@ -64,7 +80,7 @@ fn headers() -> Map<String, Value> {
 
 #[cfg(test)]
 mod tests {
-    use reelyard_api::MEMBERS_HEADER;
+    use reelyard_protocol::node_address::MEMBERS_HEADER;
 
     use super::*;
     use crate::http::api::read_promise::promised_answer::{APPLIED, STALENESS};
@@ -92,12 +108,13 @@ mod tests {
         let expected = ["consistency", "max_staleness", "min_applied"];
         assert_eq!(names, expected.map(|name| format!("#/components/parameters/{name}")));
         let change = &document["paths"]["/a"]["post"];
-        assert!(change["parameters"].is_null());
+        let key = "#/components/parameters/Idempotency-Key";
+        assert_eq!(change["parameters"], json!([{ "$ref": key }]));
         for answer in [&read["responses"]["200"], &change["responses"]["503"]] {
             let reference = "#/components/headers/Reelyard-Applied";
             assert_eq!(answer["headers"]["Reelyard-Applied"]["$ref"], reference);
         }
-        for (part, count) in [("parameters", 3), ("headers", 3)] {
+        for (part, count) in [("parameters", 4), ("headers", 3)] {
             assert_eq!(document["components"][part].as_object().map(Map::len), Some(count));
         }
     }

@@ -53,10 +53,11 @@ pub async fn make(
         return Err(ProblemResponse::bad_request(wrong).into());
     }
     let (from, to) = (read("from", &from)?, read("to", &to)?);
-    let named = |name: &str| {
-        RequestId::of(name, format!("move {from} to {to} overwrite {overwrite}").as_bytes())
+    let content = format!("move {from} to {to} overwrite {overwrite}");
+    let request = match request_id {
+        Some(name) => RequestId::of(&name, content.as_bytes()),
+        None => caller.request(&content),
     };
-    let request = request_id.as_deref().map_or_else(RequestId::random, named);
     let roots = [from.root.clone(), to.root.clone()];
     let asked = MoveFile { from, to, overwrite, asked_by: caller.name(), request };
     match state.actors.share_files.ask(asked).await? {

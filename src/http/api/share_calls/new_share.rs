@@ -63,7 +63,11 @@ pub async fn create_share(
     audit.subject(format!("path {}", wanted.path));
     let bad = |why: &dyn std::fmt::Display| ProblemResponse::bad_request(why.to_string());
     let given = wanted.password.clone();
-    let request = wanted.request_id.as_deref().map(|name| RequestId::of(name, &asked_for(&wanted)));
+    let content = asked_for(&wanted);
+    let request = match wanted.request_id.as_deref() {
+        Some(name) => Some(RequestId::of(name, content.as_bytes())),
+        None => caller.named_request(&content),
+    };
     // Before the disk is read: the file of an earlier request may have moved since.
     if let Some(request) = request
         && let Some(share) = state.actors.share_expiry.ask(RecallShare { request }).await??
@@ -140,10 +144,10 @@ async fn created(
 
 /// The request without the password. Its hash becomes part of the request id, which must not reveal
 /// anything about the password.
-fn asked_for(wanted: &WantedShare) -> Vec<u8> {
+fn asked_for(wanted: &WantedShare) -> String {
     let password = wanted.password.is_some();
     let rest = WantedShare { password: None, request_id: None, ..wanted.clone() };
-    format!("create {rest:?} password {password}").into_bytes()
+    format!("create {rest:?} password {password}")
 }
 
 /// The refusal for a path that cannot be shared.

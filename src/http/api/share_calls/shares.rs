@@ -154,7 +154,7 @@ pub async fn change(
     wanted: Body<WantedTerms>,
 ) -> Result<web::Json<ShareInfo>, TermsRefusal> {
     let (id, wanted) = (share_id(&id)?, wanted.into_inner().0);
-    let (request, is_named) = (named(id, &wanted), wanted.request_id.is_some());
+    let (request, is_named) = (named(&caller, id, &wanted), wanted.request_id.is_some());
     let lifetime = term(wanted.ttl, wanted.expires_at)
         .map_err(|why| ProblemResponse::bad_request(why.to_string()))?;
     if wanted.only_if.is_some() && lifetime.is_none() {
@@ -336,7 +336,8 @@ pub async fn pause(
     query: web::Query<NoQuery>,
     wanted: Body<WantedReclaim>,
 ) -> Result<web::Json<ReclaimView>, Refusal<CommitProblems>> {
-    let (asked_by, request) = (caller.name(), RequestId::random());
+    let request = caller.request(&format!("pause {}", wanted.paused));
+    let asked_by = caller.name();
     let pause = PauseReclaim { paused: wanted.paused, asked_by, request };
     state.actors.share_expiry.ask(pause).await??;
     Ok(show_reclaim(state, query).await)
@@ -359,7 +360,7 @@ pub async fn confirm_clock(
     caller: RequestCaller,
     query: web::Query<NoQuery>,
 ) -> Result<web::Json<ReclaimView>, Refusal<CommitProblems>> {
-    let (asked_by, request) = (caller.name(), RequestId::random());
+    let (asked_by, request) = (caller.name(), caller.request("confirm the clock"));
     state.actors.share_expiry.ask(ConfirmClock { asked_by, request }).await??;
     Ok(show_reclaim(state, query).await)
 }
@@ -404,7 +405,9 @@ async fn revoke_all(
     ids: Vec<ShareId>,
     hard: bool,
 ) -> Result<Revoked, ProblemResponse> {
-    let (asked_by, request) = (caller.name(), RequestId::random());
+    let named: Vec<String> = ids.iter().map(ToString::to_string).collect();
+    let request = caller.request(&format!("revoke {} {hard}", named.join(" ")));
+    let asked_by = caller.name();
     let revoke = RevokeShares { ids, hard, asked_by, request };
     Ok(state.actors.share_expiry.ask(revoke).await??)
 }
@@ -416,9 +419,12 @@ fn share_id(text: &str) -> Result<ShareId, ProblemResponse> {
 }
 
 /// The request id of a change. It depends on whether a password is set, but not on the password.
-fn named(id: ShareId, wanted: &WantedTerms) -> RequestId {
-    let Some(name) = &wanted.request_id else { return RequestId::random() };
+fn named(caller: &RequestCaller, id: ShareId, wanted: &WantedTerms) -> RequestId {
     let password = wanted.password.as_ref().map(Option::is_some);
     let rest = WantedTerms { password: None, request_id: None, ..wanted.clone() };
-    RequestId::of(name, format!("change {id} {rest:?} password {password:?}").as_bytes())
+    let content = format!("change {id} {rest:?} password {password:?}");
+    match &wanted.request_id {
+        Some(name) => RequestId::of(name, content.as_bytes()),
+        None => caller.request(&content),
+    }
 }

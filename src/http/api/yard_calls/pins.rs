@@ -2,7 +2,6 @@
 
 use actix_web::{HttpRequest, web};
 use reelyard_api::{Page, PinSet, PinView, refused};
-use reelyard_core::event::RequestId;
 use reelyard_core::names::FileName;
 use reelyard_yard::remover::PinFile;
 use serde::Deserialize;
@@ -127,7 +126,8 @@ pub async fn set(
     caller: &RequestCaller,
     pinned: bool,
 ) -> Result<web::Json<PinSet>, ProblemResponse> {
-    let pin = PinFile { name, pinned, asked_by: caller.name(), request: RequestId::random() };
+    let request = caller.request(&format!("pin {} {pinned}", name.to_percent()));
+    let pin = PinFile { name, pinned, asked_by: caller.name(), request };
     let changed = state.actors.remover.ask(pin).await??;
     Ok(web::Json(PinSet { pinned, changed }))
 }

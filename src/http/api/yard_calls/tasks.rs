@@ -5,7 +5,6 @@ use std::str::FromStr;
 use actix_web::{HttpResponse, web};
 use reelyard_api::{CopyBegun, Page, StateFilter, TaskView, WantedCopy, refused};
 use reelyard_core::clock::Millis;
-use reelyard_core::event::RequestId;
 use reelyard_core::host::HostAddr;
 use reelyard_core::names::{FileName, NameText};
 use reelyard_protocol::worker::{Blame, TaskId};
@@ -139,8 +138,9 @@ pub async fn cancel(
     id: web::Path<String>,
     _: web::Query<NoQuery>,
 ) -> Result<HttpResponse, Refusal<(refused::NotFound, refused::Transition, CommitProblems)>> {
-    let cancel =
-        CancelTask { id: task_id(&id)?, asked_by: caller.name(), request: RequestId::random() };
+    let id = task_id(&id)?;
+    let request = caller.request(&format!("cancel task {id}"));
+    let cancel = CancelTask { id, asked_by: caller.name(), request };
     state.actors.task_manager.ask(cancel).await??;
     Ok(HttpResponse::NoContent().finish())
 }
@@ -166,7 +166,8 @@ pub async fn copy(
     let given = text.name.clone();
     let name = FileName::try_from(text)
         .map_err(|bad| ProblemResponse::bad_request(format!("name: \"{given}\": {bad}")))?;
-    let (asked_by, request) = (caller.name(), RequestId::random());
+    let content = format!("copy {} {destination} {source:?}", name.to_percent());
+    let (asked_by, request) = (caller.name(), caller.request(&content));
     let copy = CopyFile { name, destination, source, asked_by, request };
     let task = state.actors.task_manager.ask(copy).await??;
     Ok(HttpResponse::Created().json(CopyBegun { task }))
@@ -191,8 +192,9 @@ pub async fn retry(
     HttpResponse,
     Refusal<(refused::NotFound, refused::Transition, refused::NotAllowed, CommitProblems)>,
 > {
-    let (asked_by, request) = (caller.name(), RequestId::random());
-    let retry = RetryTask { id: task_id(&id)?, asked_by, request };
+    let id = task_id(&id)?;
+    let (asked_by, request) = (caller.name(), caller.request(&format!("retry task {id}")));
+    let retry = RetryTask { id, asked_by, request };
     let task = state.actors.task_manager.ask(retry).await??;
     Ok(HttpResponse::Created().json(CopyBegun { task }))
 }

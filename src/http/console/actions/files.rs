@@ -9,7 +9,6 @@ use reelyard_console::format::count;
 use reelyard_console::pages::files::FilesPageQuery;
 use reelyard_console::parts::notice::UndoAction;
 use reelyard_console::text::{Text, outcomes};
-use reelyard_core::event::RequestId;
 use reelyard_core::host::HostAddr;
 use reelyard_core::names::FileName;
 use reelyard_yard::task_manager::plan::HostUsability;
@@ -202,7 +201,8 @@ async fn copy(
             format!("no destination can take '{}' now: {}", name.to_text().name, explained.verdict);
         return Err(ProblemResponse::new(ProblemKind::NotAllowed, detail));
     };
-    let (asked_by, request) = (visitor.caller.name(), RequestId::random());
+    let content = format!("copy {}", name.to_percent());
+    let (asked_by, request) = (visitor.caller.name(), visitor.caller.request(&content));
     let copy = CopyFile { name, destination, source: None, asked_by, request };
     state.actors.task_manager.ask(copy).await??;
     Ok(())

@@ -3,16 +3,19 @@
 use actix::fut::wrap_future;
 use actix::{ActorFutureExt, Context, Handler, MessageResult};
 use reelyard_core::actor_parts::ChangeSettings;
+use reelyard_core::event::RequestId;
 use reelyard_protocol::boxes::{AdoptBoxes, FenceToken, HookOutput, LeaseId, PoolName};
-use reelyard_replication::{Outcomes, OwnerReply, OwnerRequests, OwnerTicks, reply_now};
+use reelyard_replication::{
+    Outcomes, OwnerReply, OwnerRequests, OwnerTicks, ReplicaHandle, RequestContext, reply_now,
+};
 
 use super::grants::MYSELF;
 use crate::box_lease::state::event::{BoxEvent, BoxOutcome, BoxRefusal};
 use crate::box_lease::state::pools::spec::BadSpec;
 use crate::box_lease::{
-    AdoptPool, BoxError, BoxLease, BoxLeaseSettings, LeaseAnswer, PoolPut, ProcessDueBoxes,
-    PutPool, QuarantineBox, RecheckPool, ReleaseLease, RemovePool, RenewLease, RevokeLease,
-    SharedTable, UnquarantineBox, VerifyLease,
+    AdoptPool, BoxError, BoxLease, BoxLeaseSettings, LeaseAnswer, PoolPut,
+    ProcessDueBoxes, PutPool, QuarantineBox, RecheckPool, ReleaseLease, RemovePool, RenewLease,
+    RevokeLease, SharedTable, UnquarantineBox, VerifyLease,
 };
 
 type BoxReply<T> = OwnerReply<BoxLease, T, BoxError>;
@@ -22,16 +25,29 @@ fn first(outcomes: Outcomes<SharedTable>) -> Result<BoxOutcome, BoxRefusal> {
     outcomes.into_iter().next().unwrap_or(Ok(BoxOutcome::AlreadySo))
 }
 
+/// Whether the pool has disappeared with the last of these events.
+fn was_removed(outcomes: Outcomes<SharedTable>) -> Result<bool, BoxError> {
+    let last = outcomes.into_iter().next_back().transpose()?;
+    Ok(matches!(last, Some(BoxOutcome::PoolRemoved { gone: true })))
+}
+
 impl BoxLease {
-    /// Answers a request that no caller repeats. Decides and commits it, and reads the outcome of its
-    /// first event.
+    /// A request of this caller, which is remembered if it has an id.
+    fn asked(&mut self, by: &str, request: Option<RequestId>) -> RequestContext {
+        match request {
+            Some(request) => RequestContext::by_request(by, request),
+            None => self.replica.unnamed_request(by),
+        }
+    }
+
+    /// Answers a request: decides and commits it, and reads the outcome of its first event.
     fn answer_once<T: 'static>(
         &mut self,
-        asked_by: &str,
+        (asked_by, request): (&str, Option<RequestId>),
         decide: impl FnOnce(&mut Self) -> Result<Vec<BoxEvent>, BoxError>,
         read: impl FnOnce(&Self, BoxOutcome) -> Result<T, BoxError> + 'static,
     ) -> BoxReply<T> {
-        let asked = self.replica.unnamed_request(asked_by);
+        let asked = self.asked(asked_by, request);
         self.answer_request(asked, decide, |actor, outcomes| read(actor, first(outcomes)?))
     }
 
@@ -46,7 +62,7 @@ impl Handler<PutPool> for BoxLease {
     type Result = BoxReply<PoolPut>;
 
     fn handle(&mut self, asked: PutPool, _: &mut Context<Self>) -> Self::Result {
-        let PutPool { pool, spec, by_settings, asked_by } = asked;
+        let PutPool { pool, spec, by_settings, asked_by, request } = asked;
         let by = asked_by.clone();
         let decide = move |actor: &mut Self| {
             spec.check().map_err(BoxRefusal::from)?;
@@ -66,7 +82,7 @@ impl Handler<PutPool> for BoxLease {
             let (_, context) = actor.at();
             Ok(context.put_events(pool, spec, by_settings))
         };
-        self.answer_once(&by, decide, |_, outcome| {
+        self.answer_once((&by, request), decide, |_, outcome| {
             Ok(match outcome {
                 BoxOutcome::PoolPut { created: true } => PoolPut::Created,
                 BoxOutcome::PoolPut { created: false } => PoolPut::Changed,
@@ -80,22 +96,27 @@ impl Handler<RemovePool> for BoxLease {
     type Result = BoxReply<bool>;
 
     fn handle(&mut self, asked: RemovePool, _: &mut Context<Self>) -> Self::Result {
-        let RemovePool { pool, revoke, asked_by } = asked;
+        let RemovePool { pool, revoke, asked_by, request } = asked;
+        let asked = self.asked(&asked_by, request);
+        if let Some(outcomes) = self.replica.recall(asked.request) {
+            // It disappeared then or since, or it waits for its last box.
+            let is_gone = self.replica.piece().read().pool(&pool).is_err();
+            return reply_now(was_removed(outcomes).map(|then| then || is_gone));
+        }
         if let Err(error) = self.replica.leading() {
             return reply_now(Err(error.into()));
         }
         tracing::info!(%pool, revoke, asked_by, "pool removal requested");
-        let mut events = Vec::new();
+        let mut parts = Vec::new();
         if revoke {
-            self.policy(|_, at| events.extend(at.revocations(&pool, &asked_by)));
+            let revocations = self.policy(|_, at| at.revocations(&pool, &asked_by));
+            for events in ReplicaHandle::<SharedTable>::parts(revocations) {
+                parts.push((self.replica.unnamed_request(&asked_by), events));
+            }
         }
-        events.push(BoxEvent::PoolRemoved { pool });
         // The order matters: the pool is removed at once only if its leases have ended before.
-        let asked = self.replica.unnamed_request(&asked_by);
-        self.commit_in_parts(asked, events, |_, outcomes, _| {
-            let last = outcomes?.into_iter().next_back().transpose()?;
-            Ok(matches!(last, Some(BoxOutcome::PoolRemoved { gone: true })))
-        })
+        parts.push((asked, vec![BoxEvent::PoolRemoved { pool }]));
+        self.commit_request(parts, |_, outcomes, _| was_removed(outcomes?))
     }
 }
 
@@ -112,7 +133,7 @@ impl Handler<RenewLease> for BoxLease {
                 Ok(event) => Ok(vec![event]),
             }
         };
-        self.answer_once(MYSELF, decide, move |actor, _| actor.lease_answer(lease))
+        self.answer_once((MYSELF, None), decide, move |actor, _| actor.lease_answer(lease))
     }
 }
 
@@ -187,14 +208,14 @@ impl Handler<RevokeLease> for BoxLease {
     type Result = BoxReply<()>;
 
     fn handle(&mut self, asked: RevokeLease, _: &mut Context<Self>) -> Self::Result {
-        let RevokeLease { lease, reason, asked_by } = asked;
+        let RevokeLease { lease, reason, asked_by, request } = asked;
         let by = asked_by.clone();
         let decide = |actor: &mut Self| {
             actor.lease_answer(lease)?;
             tracing::info!(?lease, asked_by, "lease revocation requested");
             Ok(vec![BoxEvent::Revoked { leases: vec![lease], by: asked_by, reason }])
         };
-        self.answer_once(&by, decide, move |actor, outcome| {
+        self.answer_once((&by, request), decide, move |actor, outcome| {
             match outcome {
                 BoxOutcome::Ended { leases } if leases.contains(&lease) => Ok(()),
                 // The lease ended for another reason before.
@@ -208,10 +229,10 @@ impl Handler<QuarantineBox> for BoxLease {
     type Result = BoxReply<()>;
 
     fn handle(&mut self, asked: QuarantineBox, _: &mut Context<Self>) -> Self::Result {
-        let QuarantineBox { pool, number, reason, asked_by } = asked;
+        let QuarantineBox { pool, number, reason, asked_by, request } = asked;
         let (output, by) = (HookOutput::cut(reason.as_str()), Some(asked_by.clone()));
         let event = BoxEvent::Quarantined { pool, number, cleaning: None, output, by };
-        self.answer_once(&asked_by, |_| Ok(vec![event]), |_, _| Ok(()))
+        self.answer_once((&asked_by, request), |_| Ok(vec![event]), |_, _| Ok(()))
     }
 }
 
@@ -219,9 +240,9 @@ impl Handler<UnquarantineBox> for BoxLease {
     type Result = BoxReply<()>;
 
     fn handle(&mut self, asked: UnquarantineBox, _: &mut Context<Self>) -> Self::Result {
-        let UnquarantineBox { pool, number, asked_by } = asked;
+        let UnquarantineBox { pool, number, asked_by, request } = asked;
         let event = BoxEvent::Unquarantined { pool, number, by: asked_by.clone() };
-        self.answer_once(&asked_by, |_| Ok(vec![event]), |_, _| Ok(()))
+        self.answer_once((&asked_by, request), |_| Ok(vec![event]), |_, _| Ok(()))
     }
 }
 
@@ -230,7 +251,7 @@ impl Handler<RecheckPool> for BoxLease {
 
     fn handle(&mut self, asked: RecheckPool, _: &mut Context<Self>) -> Self::Result {
         let event = BoxEvent::Recheck { pool: asked.pool };
-        self.answer_once(MYSELF, |_| Ok(vec![event]), |_, _| Ok(()))
+        self.answer_once((MYSELF, None), |_| Ok(vec![event]), |_, _| Ok(()))
     }
 }
 
@@ -259,7 +280,7 @@ impl Handler<AdoptPool> for BoxLease {
             actor.ask_again(&pool, ctx);
             let output = HookOutput::cut(&lost_by(&losers));
             let event = BoxEvent::Adopted { pool, output, by: asked_by.clone() };
-            actor.answer_once(&asked_by, |_| Ok(vec![event]), |_, _| Ok(losers))
+            actor.answer_once((&asked_by, None), |_| Ok(vec![event]), |_, _| Ok(losers))
         }))
     }
 }

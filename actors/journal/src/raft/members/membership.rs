@@ -153,7 +153,11 @@ impl RaftNode {
                 find(number)?;
                 self.change(ChangeMembers::AddVoterIds(BTreeSet::from([number]))).await
             }
-            MemberChange::Remove { number } => self.remove(&members, find(number)?).await,
+            MemberChange::Remove { number } => match find(number) {
+                // It was a member: an earlier attempt has removed it.
+                Err(_) if (1..=numbers_given(&members)).contains(&number) => Ok(()),
+                leaving => self.remove(&members, leaving?).await,
+            },
             MemberChange::Replace { old, new } => {
                 let coming = find(new)?;
                 if old == new {

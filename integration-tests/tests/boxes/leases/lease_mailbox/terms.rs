@@ -50,7 +50,8 @@ async fn late_repeated_and_foreign_calls_are_distinguished_and_change_nothing() 
     yard.release(&released).await.unwrap();
     let reason = Reason::new("the host is needed").unwrap();
     let asked_by = "an operator".to_owned();
-    let revoke = RevokeLease { lease: revoked.id, reason: Some(reason.clone()), asked_by };
+    let revoke =
+        RevokeLease { lease: revoked.id, reason: Some(reason.clone()), asked_by, request: None };
     yard.send(revoke.clone()).await.unwrap();
     yard.advance(seconds(60)).await;
     yard.ended(&expired).await;

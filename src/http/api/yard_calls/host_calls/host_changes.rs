@@ -2,7 +2,6 @@
 
 use actix_web::web;
 use reelyard_api::{HostChange, WantedMode, WantedRole, refused};
-use reelyard_core::event::RequestId;
 use reelyard_core::host::{HostAddr, HostMode};
 use reelyard_yard::task_manager::{
     AddHost, RemoveHost, SetHostMode, Task, TaskManagerView, TaskState,
@@ -41,7 +40,8 @@ pub async fn set_mode(
     let mode_before = before.hosts.iter().find(|planned| planned.host == host);
     let mode_before = mode_before.map(|planned| json!({ "mode": planned.record.mode }));
     audit.changed(mode_before.as_ref(), Some(&json!({ "mode": mode })));
-    let set = SetHostMode { host, mode, asked_by: caller.name(), request: RequestId::random() };
+    let request = caller.request(&format!("mode {host} {mode}"));
+    let set = SetHostMode { host, mode, asked_by: caller.name(), request };
     state.actors.task_manager.ask(set).await??;
     let is_taken_back = |task: &Task| match mode {
         HostMode::Active => false,
@@ -78,7 +78,8 @@ pub async fn add(
             ProblemResponse::bad_request(format!("{host} is not the address of one host")).into()
         );
     }
-    let add = AddHost { host, role, asked_by: caller.name(), request: RequestId::random() };
+    let request = caller.request(&format!("add host {host} {role:?}"));
+    let add = AddHost { host, role, asked_by: caller.name(), request };
     state.actors.task_manager.ask(add).await??;
     Ok(web::Json(change(&state, &before, host, |_| false)))
 }
@@ -104,7 +105,8 @@ pub async fn remove(
     let host = *host;
     let before = state.actors.task_views.load();
     audit.changed(role_of(&before, host).as_ref(), None);
-    let remove = RemoveHost { host, asked_by: caller.name(), request: RequestId::random() };
+    let request = caller.request(&format!("remove host {host}"));
+    let remove = RemoveHost { host, asked_by: caller.name(), request };
     state.actors.task_manager.ask(remove).await??;
     Ok(web::Json(change(&state, &before, host, |_| true)))
 }

@@ -2,7 +2,6 @@
 
 use actix_web::web;
 use reelyard_api::{HostAdopted, HostProbed, HostReset, HostView, Page, ProblemKind, refused};
-use reelyard_core::event::RequestId;
 use reelyard_core::host::{HostAddr, HostMode, HostRole};
 use reelyard_yard::cfw_worker::{AdoptHost, ResetBreaker};
 use reelyard_yard::heartbeat::{Health, NotProbed, ProbeNow};
@@ -118,7 +117,8 @@ pub async fn reset(
 ) -> Result<web::Json<HostReset>, Refusal<(refused::NotFound, CommitProblems)>> {
     let host = *host;
     let actor = state.actors.hosts.get(host).ok_or_else(|| unknown_host(host))?;
-    let reset = ResetHost { host, asked_by: caller.name(), request: RequestId::random() };
+    let request = caller.request(&format!("reset host {host}"));
+    let reset = ResetHost { host, asked_by: caller.name(), request };
     let back_offs = state.actors.task_manager.ask(reset).await??;
     actor.worker.ask(ResetBreaker).await?;
     Ok(web::Json(HostReset { back_offs }))

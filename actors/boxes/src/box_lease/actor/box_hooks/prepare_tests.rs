@@ -144,6 +144,7 @@ fn a_failed_grant_of_an_earlier_epoch_changes_nothing() {
             spec: hosted(1),
             by_settings: None,
             asked_by: "a test".to_owned(),
+            request: None,
         };
         actor.send(put).await.unwrap().unwrap();
         let in_phase = |phase| views.pool(&p()).unwrap().counts.of(phase) == 1;
