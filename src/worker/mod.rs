@@ -176,8 +176,13 @@ impl Worker {
             .map_err(|error| WorkerError::Listen(listen, error))?;
         // Last, because the node may request `/info` right after an order.
         if let Some(destination) = &mut destination
-            && let Err(error) =
-                destination.connect(&settings, &live_settings, &epochs, (managers, line), clock)
+            && let Err(error) = destination.connect(
+                &settings,
+                &live_settings,
+                (&epochs, &store),
+                (managers, line),
+                clock,
+            )
         {
             server.stop(false).await;
             return Err(error);
@@ -372,7 +377,7 @@ impl DestinationParts {
         &mut self,
         settings: &WorkerSettings,
         live_settings: &LiveWorkerSettings,
-        epochs: &EpochGuard,
+        (epochs, store): (&EpochGuard, &Arc<StateStore>),
         (managers, view): (SeenManagersHandle, ViewHandle<NodeLinkView>),
         clock: Clock,
     ) -> Result<(), WorkerError> {
@@ -389,7 +394,8 @@ impl DestinationParts {
             poll_interval: live_settings.poll_interval.clone(),
             view,
         };
-        let link = NodeLink::start(line, epochs.clone(), clock, self.downloads.clone())
+        let (store, downloads) = (store.clone(), self.downloads.clone());
+        let link = NodeLink::start(line, epochs.clone(), store, clock, downloads)
             .map_err(|error| WorkerError::Client(error.to_string()))?;
         self.link = Some(link);
         Ok(())

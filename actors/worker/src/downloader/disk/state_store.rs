@@ -40,6 +40,7 @@ enum StateKeyKind {
     HashBegun = 5,
     BoxClaim = 6,
     KnownEpochs = 7,
+    ClusterMembers = 8,
 }
 
 /// How long a store that cannot be opened is not tried again.
@@ -139,6 +140,20 @@ impl StateStore {
     pub fn keep_known_epochs(&self, known: &KnownEpochs) -> Result<(), StateStoreError> {
         self.with(|opened| {
             opened.put(&[StateKeyKind::KnownEpochs as u8], known)?;
+            opened.sync()
+        })
+    }
+
+    /// The addresses of the members of the cluster, as they were last named.
+    pub fn cluster_members(&self) -> Result<Vec<String>, StateStoreError> {
+        let members = self.with(|opened| opened.get(&[StateKeyKind::ClusterMembers as u8]))?;
+        Ok(members.unwrap_or_default())
+    }
+
+    /// Remembers them, durably.
+    pub fn keep_cluster_members(&self, members: Vec<String>) -> Result<(), StateStoreError> {
+        self.with(|opened| {
+            opened.put(&[StateKeyKind::ClusterMembers as u8], &members)?;
             opened.sync()
         })
     }

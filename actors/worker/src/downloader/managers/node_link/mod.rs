@@ -4,6 +4,7 @@
 mod answer;
 mod backoff;
 mod link_error;
+mod link_nodes;
 mod reelyard;
 mod shared;
 mod silence;
@@ -16,7 +17,6 @@ pub use shared::{NodeLinkSettings, NodeLinkView, NodeProtocol};
 pub use url::NodeUrl;
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
 use std::time::{Duration, Instant};
 
 use reelyard_core::clock::Clock;
@@ -29,9 +29,11 @@ use tokio::task::JoinHandle;
 use tokio::time::{Interval, MissedTickBehavior};
 
 use crate::downloader::copying::order::CopyOrder;
+use crate::downloader::disk::state_store::StateStore;
 use crate::downloader::legacy::cfm_link as cfm;
 use crate::downloader::managers::epoch_guard::EpochGuard;
 use crate::downloader::managers::node_link::backoff::PollBackoff;
+use crate::downloader::managers::node_link::link_nodes::LinkNodes;
 use crate::downloader::managers::node_link::silence::unless_silent;
 use crate::downloader::{DownloaderHandle, LinkWork, ReportsDelivered, TakeOrders};
 
@@ -63,9 +65,16 @@ impl NodeLink {
     pub fn start(
         settings: NodeLinkSettings,
         epochs: EpochGuard,
+        store: Arc<StateStore>,
         clock: Clock,
         downloads: DownloaderHandle,
     ) -> Result<Self, reqwest::Error> {
+        let learned = store.cluster_members().unwrap_or_else(|error| {
+            tracing::warn!(%error, "the members of the cluster cannot be read");
+            Vec::new()
+        });
+        let learned = learned.iter().filter_map(|url| url.parse().ok()).collect();
+        let nodes = LinkNodes::new(settings.nodes.clone(), learned);
         let http = http_of(&settings, &settings.authorities)?.into();
         let link = Arc::new(NodeLinkShared {
             settings,
@@ -73,7 +82,8 @@ impl NodeLink {
             signed: SignedCaller::default(),
             epochs,
             clock,
-            current: AtomicUsize::new(0),
+            nodes,
+            store,
             speaks: watch::Sender::default(),
         });
         let asking = ask_for_orders(Arc::clone(&link), downloads.clone());

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use reelyard_protocol::node_address::MEMBERS_HEADER;
 use reelyard_protocol::signed_call::{Addressee, CHALLENGE_HEADER, SignedResponse};
 use reelyard_protocol::tls::NEEDS_TLS;
 use reelyard_protocol::worker::{Report, Reports, ReportsTaken, TaskId, TaskOrders};
@@ -84,6 +85,9 @@ async fn body_of(link: &NodeLinkShared, sent: SignedResponse) -> Result<Vec<u8>,
     let status = response.status();
     // A node that could not check the signature asks for another one. Without a challenge, the token itself is refused.
     let has_challenge = response.headers().contains_key(CHALLENGE_HEADER);
+    let node = response.url().clone();
+    let members = response.headers().get(MEMBERS_HEADER);
+    let members = members.and_then(|members| members.to_str().ok()).map(str::to_owned);
     let body = super::answer::body_of(response).await?;
     if status != StatusCode::OK {
         let text: String = String::from_utf8_lossy(&body).trim().chars().take(200).collect();
@@ -99,7 +103,12 @@ async fn body_of(link: &NodeLinkShared, sent: SignedResponse) -> Result<Vec<u8>,
     }
     match &*link.settings.token.now() {
         Some(token) if !proof.is_good(token, &body) => Err(LinkError::NotProved),
-        _ => Ok(body),
+        _ => {
+            if let Some(members) = members {
+                link.learn(&node, &members).await;
+            }
+            Ok(body)
+        }
     }
 }
 

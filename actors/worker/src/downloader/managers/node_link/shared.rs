@@ -1,6 +1,6 @@
 //! The state that the two tasks of a link share: the chosen node, its protocol, and what the link shows.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::Arc;
 use std::time::Duration;
 
 use reelyard_core::actor_parts::ViewHandle;
@@ -11,21 +11,25 @@ use reelyard_core::host::HostAddr;
 use reelyard_core::live_setting::LiveSetting;
 use reelyard_core::manager::ManagerId;
 use reelyard_core::token::SharedToken;
+use reelyard_protocol::node_address::named_members;
 use reelyard_protocol::signed_call::SignedCaller;
 use reelyard_protocol::tls::{TlsTrouble, TrustedAuthorities};
 use reelyard_protocol::worker::ManagerAction;
+use reqwest::Url;
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 
 use super::link_error::LinkError;
+use super::link_nodes::LinkNodes;
 use super::url::NodeUrl;
+use crate::downloader::disk::state_store::StateStore;
 use crate::downloader::managers::epoch_guard::EpochGuard;
 use crate::downloader::managers::seen_managers::SeenManagersHandle;
 
 /// Nodes, token and timing of the link to them.
 #[derive(Clone, Debug)]
 pub struct NodeLinkSettings {
-    /// Nodes of one cluster. Any of them will do; if one does not answer, the next is tried.
+    /// Nodes of one cluster. Any of them will do; if one does not answer, the next is tried, or a member that they named.
     pub nodes: Vec<NodeUrl>,
     /// Address of this worker, as the yard knows it.
     pub host: HostAddr,
@@ -77,27 +81,42 @@ pub(in crate::downloader) struct NodeLinkShared {
     pub(in crate::downloader) signed: SignedCaller,
     pub(in crate::downloader) epochs: EpochGuard,
     pub(in crate::downloader) clock: Clock,
-    /// Index of the node that is asked.
-    pub(in crate::downloader) current: AtomicUsize,
+    /// The nodes that can be asked, and the one that is asked.
+    pub(in crate::downloader) nodes: LinkNodes,
+    /// Keeps the members of the cluster over a restart.
+    pub(in crate::downloader) store: Arc<StateStore>,
     /// The protocol in use; both tasks follow it.
     pub(in crate::downloader) speaks: watch::Sender<NodeProtocol>,
 }
 
 impl NodeLinkShared {
-    /// The number of the current node. It continues to grow beyond the end of the list.
+    /// The number of the current node. It grows with each change.
     pub(in crate::downloader) fn node(&self) -> usize {
-        self.current.load(Ordering::Relaxed)
+        self.nodes.turn()
     }
 
     /// The address of `path` at the node that is asked.
     pub(in crate::downloader) fn url(&self, path: &str) -> String {
-        format!("{}{path}", self.address(self.node()))
+        format!("{}{path}", self.nodes.current())
     }
 
-    /// The address of a node by its number.
-    fn address(&self, node: usize) -> &str {
-        let nodes = &self.settings.nodes;
-        nodes.get(node % nodes.len().max(1)).map_or("", NodeUrl::as_str)
+    /// Learns the members that the node at `named_by` names.
+    pub(super) async fn learn(&self, named_by: &Url, members: &str) {
+        let named = named_members(named_by, members);
+        let members: Vec<NodeUrl> =
+            named.iter().filter_map(|url| url.as_str().parse().ok()).collect();
+        if members.is_empty() || !self.nodes.learn(&members) {
+            return;
+        }
+        tracing::info!(?members, "the members of the cluster have changed");
+        let (store, members) =
+            (self.store.clone(), members.into_iter().map(String::from).collect());
+        let keeping = move || store.keep_cluster_members(members);
+        match tokio::task::spawn_blocking(keeping).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => tracing::warn!(%error, "the members of the cluster cannot be stored"),
+            Err(error) => tracing::warn!(%error, "the members of the cluster cannot be stored"),
+        }
     }
 
     pub(in crate::downloader) fn answered(&self, speaks: NodeProtocol) {
@@ -115,13 +134,7 @@ impl NodeLinkShared {
     /// Logs a failure and switches to the node after `failed`. Both tasks notice the same failure: the later one does
     /// nothing, because the next node is already called.
     pub(in crate::downloader) fn failed(&self, failed: usize, error: &LinkError) {
-        let next = failed.wrapping_add(1);
-        let switched =
-            self.current.compare_exchange(failed, next, Ordering::Relaxed, Ordering::Relaxed);
-        if switched.is_err() {
-            return;
-        }
-        let node = self.address(failed).to_owned();
+        let Some(node) = self.nodes.leave(failed) else { return };
         let before = self.settings.view.load();
         let text = tls_in_words(error).unwrap_or_else(|| with_causes(error));
         if before.error.as_deref() != Some(&text) {
@@ -142,14 +155,20 @@ impl NodeLinkShared {
         );
     }
 
-    /// Refuses an answer of an earlier leader. A new epoch is durable afterwards.
+    /// Refuses an answer of an earlier leader. A new epoch is durable afterwards. Only a node of the setting can lead the
+    /// worker to another cluster.
     pub(in crate::downloader) async fn accept_leader(
         &self,
         manager: Option<ManagerId>,
         epoch: Epoch,
     ) -> Result<(), LinkError> {
         let (epochs, cluster) = (self.epochs.clone(), manager.map(|manager| manager.cluster));
-        match tokio::task::spawn_blocking(move || epochs.answered(cluster, epoch)).await {
+        let is_given = self.nodes.is_given();
+        let accepting = move || match is_given {
+            true => epochs.answered(cluster, epoch),
+            false => epochs.accept_leader(cluster, epoch),
+        };
+        match tokio::task::spawn_blocking(accepting).await {
             Ok(Ok(answer)) => Ok(answer?),
             Ok(Err(error)) => Err(LinkError::Store(error.to_string())),
             Err(error) => Err(LinkError::Store(error.to_string())),

@@ -16,7 +16,7 @@ pub(super) async fn unless_silent<T>(
     link: &NodeLinkShared,
     call: impl Future<Output = Result<T, LinkError>>,
 ) -> Result<T, LinkError> {
-    if link.settings.nodes.len() < 2 {
+    if !link.nodes.has_others() {
         return call.await;
     }
     let (http, url) = (link.http.now(), link.url("/healthz"));
