@@ -173,12 +173,18 @@ impl MemberFiles {
         member: Member,
         (id, is_checked): (ShareId, bool),
         slot: OwnedSemaphorePermit,
-    ) -> io::Result<PassedBytes> {
+    ) -> io::Result<Result<PassedBytes, NotPassed>> {
         let mut sender = self.open(member).await?;
         let target = format!("/shared-files/{id}/archive?checked={is_checked}");
         let limit = if is_checked { CHECK_TIME } else { ANSWER_TIME };
         let answer = timeout(limit, sender.send_request(request(&target, None)?)).await?;
-        passed_bytes(answer.map_err(io::Error::other)?, Some(slot))
+        let answer = answer.map_err(io::Error::other)?;
+        if answer.status() == hyper::StatusCode::CONFLICT {
+            let body = Limited::new(answer.into_body(), LONGEST_ANSWER);
+            let body = body.collect().await.map_err(io::Error::other)?.to_bytes();
+            return Ok(Err(serde_json::from_slice(&body)?));
+        }
+        Ok(Ok(passed_bytes(answer, Some(slot))?))
     }
 
     async fn find_contents(
@@ -331,9 +337,9 @@ impl OtherNodes for MemberFiles {
         Box::pin(async move {
             let slot = self.slot().ok_or(NotPassed::Unknown)?;
             let (member, _) = self.find_contents(id, root).await?;
-            self.begin_archive(member, (id, is_checked), slot).await.map_err(|error| {
+            self.begin_archive(member, (id, is_checked), slot).await.unwrap_or_else(|error| {
                 tracing::debug!(%error, "an archive of another node has not begun");
-                NotPassed::Unknown
+                Err(NotPassed::Unknown)
             })
         })
     }

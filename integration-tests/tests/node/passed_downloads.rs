@@ -181,6 +181,16 @@ fn nodes_without_the_directory_answer_as_the_one_that_has_it() -> Result<()> {
         }
     }
 
+    // A refused archive has the same reason.
+    let counted = yard.share("films/set", &["--max-downloads", "3"])?;
+    let deep = yard.cluster.working_dir(0).join("films/set").join("d/".repeat(200));
+    std::fs::create_dir_all(&deep)?;
+    for index in 0..2 {
+        let refused = yard.get(index, &format!("{counted}/zip"), &[])?;
+        let text = String::from_utf8_lossy(&refused.body);
+        ensure!(refused.is(500) && text.contains("nested too deeply"), "{}{text}", refused.head);
+    }
+
     // A file that is not there is missed as at home.
     std::fs::remove_file(yard.cluster.working_dir(0).join("films/clip.mpg"))?;
     yard.wait_for(1, &format!("{link}/file"), 404)?;

@@ -77,6 +77,7 @@ impl ShareServerState {
                 Ok(found)
             }
             Err(NotPassed::Absent) => Err(LinkRefusal::Absent),
+            Err(NotPassed::NoArchive(why)) => Err(LinkRefusal::NoArchive(why)),
             Err(NotPassed::Away | NotPassed::Unknown) => Err(self.not_opened(share, why)),
         }
     }

@@ -106,8 +106,8 @@ impl SharedFiles {
         let pending = PendingArchive::begin(opened.file, name, is_checked, slot);
         let pending = pending.map_err(|error| not_passed(&NotOpened::Failed(error)))?;
         let chunks = pending.checked().await.and_then(|ready| ready.send()).map_err(|why| {
-            tracing::warn!(?id, %why, "the archive for another node cannot be made");
-            NotPassed::Unknown
+            state.warnings.warn_unreadable(id, &why);
+            NotPassed::NoArchive(why.in_words())
         })?;
         let (watch, counted) = (state.watch(&share), CountedForOther::begin(state));
         Ok(ArchiveForOther { chunks, watch, _counted: counted })

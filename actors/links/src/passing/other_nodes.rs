@@ -33,7 +33,7 @@ pub struct SharedFileFacts {
 }
 
 /// Why another node has no file of a share.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NotPassed {
     /// It sees the root, and there is no such file.
@@ -42,6 +42,8 @@ pub enum NotPassed {
     Away,
     /// It does not answer, does not know the share yet, or its disk failed. Nothing is known about the root.
     Unknown,
+    /// It sees the directory, and cannot make an archive of it, for this reason.
+    NoArchive(String),
 }
 
 /// A file at another node.

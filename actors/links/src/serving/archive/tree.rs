@@ -75,7 +75,7 @@ pub(crate) enum NoArchive {
 
 impl NoArchive {
     /// The text for visitors of the link, without details of the system.
-    pub(super) fn in_words(&self) -> String {
+    pub(crate) fn in_words(&self) -> String {
         match self {
             NoArchive::Unreadable { name, .. } => format!("\"{name}\" cannot be read"),
             NoArchive::Changed { .. } | NoArchive::TooDeep | NoArchive::TooLong => self.to_string(),
