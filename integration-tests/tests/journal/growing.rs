@@ -71,7 +71,7 @@ impl GrowingCluster {
     async fn join(&mut self) -> u64 {
         let dir = tempfile::tempdir().unwrap();
         let joiner = StoreIdentity::joiner().unwrap();
-        let number = self.journal(1).admit(record(joiner.store)).await.unwrap();
+        let number = self.admit(joiner.store).await;
         let cluster = self.journal(1).identity().cluster;
         let joined = StoreIdentity { member: Some((cluster, number)), ..joiner };
         joined.write(dir.path()).unwrap();
@@ -88,6 +88,49 @@ impl GrowingCluster {
             (own.books == first.books).then_some(())
         })
         .await;
+    }
+
+    /// The outcome of a change at the node that leads. Under load another one can lead at any time.
+    async fn change(&self, change: MemberChange) -> Result<(), MemberChangeError> {
+        eventually_some("a leader decides", || async {
+            match self.leading()?.change_members(change.clone()).await {
+                Err(MemberChangeError::NotLeader { .. } | MemberChangeError::InProgress) => None,
+                decided => Some(decided),
+            }
+        })
+        .await
+    }
+
+    /// The number that the leader gives.
+    async fn admit(&self, store: StoreId) -> u64 {
+        eventually_some("a leader admits it", || async {
+            self.leading()?.admit(record(store)).await.ok()
+        })
+        .await
+    }
+
+    /// Commits at any leader.
+    async fn commit_anywhere(&mut self) {
+        self.commits += 1;
+        let id = self.commits;
+        eventually_some("a leader commits", || async {
+            let leads = |node: &&(Journal, Addr<ProbeActor>, TempDir)| {
+                node.0.leadership().borrow().epoch().is_some()
+            };
+            let (_, probe, _) = self.members.values().find(leads)?;
+            let message = CommitEvents { request: request_of(id), events: transfer(id, 1) };
+            probe.send(message).await.unwrap().ok()
+        })
+        .await;
+    }
+
+    async fn has_voters(&self, expected: &[u64]) {
+        eventually("the first node knows the voters", || voters(self.journal(1)) == expected).await;
+    }
+
+    fn leading(&self) -> Option<&Journal> {
+        let mut journals = self.members.values().map(|(journal, ..)| journal);
+        journals.find(|journal| journal.leadership().borrow().epoch().is_some())
     }
 
     async fn stop(&self) {
@@ -142,38 +185,42 @@ fn a_lost_voter_is_replaced_by_a_learner_in_one_step() {
             assert_eq!(cluster.join().await, number);
             cluster.has_all(number).await;
         }
-        let journal = cluster.journal(1).clone();
         for number in [2, 3] {
-            journal.change_members(MemberChange::Promote { number }).await.unwrap();
+            cluster.change(MemberChange::Promote { number }).await.unwrap();
         }
         cluster.hub.isolate(3);
-        let replace = |old, new| journal.change_members(MemberChange::Replace { old, new });
-        assert_eq!(replace(3, 5).await, Err(MemberChangeError::NoMember(5)));
-        assert_eq!(replace(3, 3).await, Err(MemberChangeError::SameMember(3)));
+        let replace = |old, new| MemberChange::Replace { old, new };
+        assert_eq!(cluster.change(replace(3, 5)).await, Err(MemberChangeError::NoMember(5)));
+        assert_eq!(cluster.change(replace(3, 3)).await, Err(MemberChangeError::SameMember(3)));
         // A member that has never answered does not have the log.
         let store = StoreIdentity::joiner().unwrap().store;
-        assert_eq!(journal.admit(record(store)).await, Ok(5));
-        assert_eq!(replace(4, 5).await, Err(MemberChangeError::NoVote(4)));
+        assert_eq!(cluster.admit(store).await, 5);
+        assert_eq!(cluster.change(replace(4, 5)).await, Err(MemberChangeError::NoVote(4)));
         // The numbers are confused.
-        assert_eq!(replace(4, 3).await, Err(MemberChangeError::NoVote(4)));
+        assert_eq!(cluster.change(replace(4, 3)).await, Err(MemberChangeError::NoVote(4)));
         for _ in 0..1100 {
-            cluster.commit().await;
+            cluster.commit_anywhere().await;
         }
-        let behind = replace(3, 5).await;
+        let behind = cluster.change(replace(3, 5)).await;
         let is_behind = matches!(behind, Err(MemberChangeError::Behind { number: 5, entries }) if entries > 1000);
         assert!(is_behind, "{behind:?}");
         cluster.has_all(4).await;
-        assert_eq!(replace(3, 4).await, Ok(()));
-        assert_eq!(voters(&journal), [1, 2, 4]);
+        assert_eq!(cluster.change(replace(3, 4)).await, Ok(()));
+        cluster.has_voters(&[1, 2, 4]).await;
         // The answer was lost, and the operator repeats the command.
-        assert_eq!(replace(3, 4).await, Ok(()));
+        assert_eq!(cluster.change(replace(3, 4)).await, Ok(()));
         // Of two voters one leaves, and the other one has a vote already.
-        assert_eq!(replace(2, 4).await, Ok(()));
-        assert_eq!(voters(&journal), [1, 4]);
-        cluster.commit().await;
+        assert_eq!(cluster.change(replace(2, 4)).await, Ok(()));
+        cluster.has_voters(&[1, 4]).await;
+        cluster.commit_anywhere().await;
         // No number is given twice, also if the last one has left.
-        journal.change_members(MemberChange::Remove { number: 5 }).await.unwrap();
-        assert_eq!(journal.admit(record(StoreId::from(7))).await, Ok(6));
+        for _ in 0..2 {
+            // The answer to the first removal was lost.
+            assert_eq!(cluster.change(MemberChange::Remove { number: 5 }).await, Ok(()));
+        }
+        let never = cluster.change(MemberChange::Remove { number: 9 }).await;
+        assert_eq!(never, Err(MemberChangeError::NoMember(9)));
+        assert_eq!(cluster.admit(StoreId::from(7)).await, 6);
         cluster.stop().await;
     });
 }
