@@ -14,7 +14,7 @@ settings! {
     pub struct LogSettings [node] {
         /// Lowest level that is logged: error, warn, info, debug or trace. A level per module also
         /// works: "info,reelyard_yard::catalog=debug".
-        level: LogFilter = Default "info,openraft=error,actix_server=warn",
+        level: LogFilter = Default "info,openraft=error,openraft::replication=off,actix_server=warn",
         /// Form of the log, one line per event: "text" for people, "json" for programs.
         format: LogFormat = Default "text" [restart],
     }
@@ -25,7 +25,10 @@ settings! {
 pub struct LogFilter(String);
 
 /// Default levels of libraries, whose debug events would bury all others.
-const OF_LIBRARIES: &str = "openraft=error,actix_server=warn";
+const OF_LIBRARIES: &str = "openraft=error,openraft::replication=off,actix_server=warn";
+
+/// openraft reports each failed call to a node that is away. The connections report it once.
+const REPORTED_ELSEWHERE: &str = "openraft::replication=off";
 
 impl LogFilter {
     /// The filter for one level of Reelyard's own events; libraries keep their default levels.
@@ -34,7 +37,7 @@ impl LogFilter {
         if level > tracing::Level::WARN {
             LogFilter(format!("{level_text},{OF_LIBRARIES}"))
         } else {
-            LogFilter(level_text)
+            LogFilter(format!("{level_text},{REPORTED_ELSEWHERE}"))
         }
     }
 }
@@ -129,8 +132,11 @@ mod tests {
     #[test]
     fn a_level_for_all_keeps_libraries_quiet() {
         let of = |level| LogFilter::of_level(level).to_toml().unwrap().to_string();
-        assert_eq!(of(tracing::Level::DEBUG), "\"debug,openraft=error,actix_server=warn\"");
-        assert_eq!(of(tracing::Level::ERROR), "\"error\"");
+        assert_eq!(
+            of(tracing::Level::DEBUG),
+            "\"debug,openraft=error,openraft::replication=off,actix_server=warn\""
+        );
+        assert_eq!(of(tracing::Level::ERROR), "\"error,openraft::replication=off\"");
         let default = LogFilter::of_level(tracing::Level::INFO);
         assert_eq!(default, crate::config::NodeConfig::default().log.level);
     }

@@ -44,6 +44,14 @@ impl<K: Eq + Hash> LogLimit<K> {
             }
         }
     }
+
+    /// The events without a line are over, and do not count any more.
+    pub fn forget(&self, subject: &K) {
+        let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(last) = lines.get_mut(subject) {
+            last.silent = 0;
+        }
+    }
 }
 
 #[cfg(test)]
@@ -60,5 +68,8 @@ mod tests {
         assert_eq!(limit.admit("b", start), Some(0));
         assert_eq!(limit.admit("a", start + LOG_EVERY), Some(1000));
         assert_eq!(limit.admit("a", start + LOG_EVERY * 2), Some(0));
+        assert_eq!(limit.admit("a", start + LOG_EVERY * 2), None);
+        limit.forget(&"a");
+        assert_eq!(limit.admit("a", start + LOG_EVERY * 3), Some(0));
     }
 }

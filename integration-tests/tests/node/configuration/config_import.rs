@@ -105,7 +105,7 @@ fn a_complete_cfm_yml_loads_as_a_node() {
             "storage.limit_percent = 85",
             r#"task.timeout = "30m""#,
             r#"task.copy_speed = "80Mbit/s""#,
-            r#"log.level = "info,openraft=error,actix_server=warn""#,
+            r#"log.level = "info,openraft=error,openraft::replication=off,actix_server=warn""#,
             r#"task.placement = "ring""#,
             r#"remover.keep = "cfm""#,
             r#"task.mode = "on""#,
@@ -230,7 +230,7 @@ fn a_complete_cfw_yml_loads_as_a_worker() {
             "storage.limit_percent = 100",
             r#"external_downloader.program = "/bin/sh""#,
             r#"external_downloader.success_pattern = "Succ.*ly""#,
-            r#"log.level = "error""#,
+            r#"log.level = "error,openraft::replication=off""#,
         ],
     );
     let result = imported.ended.err;

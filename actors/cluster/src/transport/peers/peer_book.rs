@@ -85,15 +85,14 @@ impl PeerBook {
         }
     }
 
-    /// Notes the outcome of an attempt to connect, and logs a change at most once a minute.
+    /// Notes the outcome of an attempt to connect. A node that is away gets one line at once, and one a minute with the
+    /// number of attempts. A node that is back gets one line, and its failures are forgotten.
     pub(in crate::transport) fn attempted(&self, peer: &PeerRecord, outcome: Result<(), &str>) {
         let node = peer.number();
-        let is_news = match outcome {
-            Ok(()) => peer.reached(),
+        match outcome {
+            Ok(()) if !peer.reached() => return,
+            Ok(()) => self.reachability.forget(&(node, false)),
             Err(why) => peer.not_reached(why),
-        };
-        if !is_news {
-            return;
         }
         let Some(silent) = self.reachability.admit((node, outcome.is_ok()), Instant::now()) else {
             return;

@@ -107,9 +107,9 @@ impl PeerRecord {
         self.facts().unreachable.take().is_some()
     }
 
-    /// A connection to the peer failed. Returns whether the attempt before succeeded, or there was none.
-    pub(in crate::transport) fn not_reached(&self, why: &str) -> bool {
-        self.facts().unreachable.replace(why.to_owned()).is_none()
+    /// A connection to the peer failed.
+    pub(in crate::transport) fn not_reached(&self, why: &str) {
+        self.facts().unreachable = Some(why.to_owned());
     }
 
     pub(super) fn refused(&self, refusal: PeerRefusal) {
@@ -162,8 +162,8 @@ mod tests {
     fn only_a_change_of_reachability_is_news() {
         let peer = PeerRecord::new(2);
         assert!(!peer.reached());
-        assert!(peer.not_reached("refused"));
-        assert!(!peer.not_reached("silent"));
+        peer.not_reached("refused");
+        peer.not_reached("silent");
         assert_eq!(peer.view().unreachable.as_deref(), Some("silent"));
         assert!(peer.reached());
         assert!(!peer.reached());
