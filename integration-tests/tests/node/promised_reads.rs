@@ -5,6 +5,7 @@ use std::thread;
 use anyhow::{Context, Result, ensure};
 use reelyard_integration_tests::rigs::node_cluster::{CurlAnswer, NodeCluster};
 use reelyard_integration_tests::rigs::yard::wait_for;
+use serde_json::Value;
 
 const TOKENS: &str = "/api/v1/tokens";
 
@@ -125,21 +126,38 @@ fn a_node_that_is_cut_off_refuses_what_it_cannot_promise() -> Result<()> {
     Ok(())
 }
 
-/// A refusal follows from the state of a node, too. So a former leader must not refuse by what it knew.
+/// A refusal follows from the state of a node, too, and so does the answer that a lease is valid. So a former leader
+/// must not answer by what it knew.
 #[test]
-fn a_former_leader_that_wakes_refuses_no_change_by_its_old_state() -> Result<()> {
+fn a_former_leader_that_wakes_answers_nothing_by_its_old_state() -> Result<()> {
     let cluster = NodeCluster::three()?;
+    let put = cluster.call(0, &["box", "pools", "put", "judge", "--size", "9"]);
+    ensure!(put.code == Some(0), "{}", put.err);
     for number in 0..5 {
         let (leader, [other, _]) = ranks(&cluster)?;
+        let wanted = "{\"holder\": \"h\", \"ttl\": \"1h\"}";
+        let lease = cluster.request(leader, "POST", "/api/v1/pools/judge/leases", wanted);
+        let lease: Value = serde_json::from_str(&lease.context("no lease")?.body)?;
+        let of_lease = |what: &str| {
+            format!("/api/v1/leases/{}/{what}", lease["lease_id"].as_str().unwrap_or_default())
+        };
+        let token = format!("{{\"token\": {}}}", lease["token"]);
         cluster.process(leader)?.pause()?;
         cluster.wait(other, "another node leads", |view| {
             view["leader"].as_u64().filter(|now| *now != leader as u64 + 1).map(drop)
         })?;
         let name = format!("late-{number}");
         let added = add_token(&cluster, other, &name);
-        let path = format!("{TOKENS}/{name}");
+        let released = cluster.request(other, "POST", &of_lease("release"), &token);
+        ensure!(released.as_ref().is_some_and(|answer| answer.status == 200), "{released:?}");
+        // The token is known to the others only. The lease is valid only for the former leader.
+        let verify = number % 2 == 1;
+        let (method, path, body) = match verify {
+            true => ("POST", of_lease("verify"), token.as_str()),
+            false => ("DELETE", format!("{TOKENS}/{name}"), ""),
+        };
         let answer = thread::scope(|scope| {
-            let removing = scope.spawn(|| cluster.request(leader, "DELETE", &path, ""));
+            let removing = scope.spawn(|| cluster.request(leader, method, &path, body));
             while !removing.is_finished() && !cluster.has_waiting_request(leader) {
                 thread::yield_now();
             }
@@ -150,7 +168,8 @@ fn a_former_leader_that_wakes_refuses_no_change_by_its_old_state() -> Result<()>
                 .context("no answer")
         })?;
         added?;
-        ensure!(matches!(answer.status, 204 | 503), "round {number}: {answer:?}");
+        let expected = if verify { 410 } else { 204 };
+        ensure!([expected, 503].contains(&answer.status), "round {number}: {answer:?}");
     }
     Ok(())
 }

@@ -61,10 +61,11 @@ pub async fn with_promise(
     match answered {
         Ok(answer) => {
             let read = answer.request().extensions().get::<ReadViews>().copied();
-            let mut answer = match read.map(|read| check_age(promise, read.age(&state))) {
-                Some(Err(refusal)) => answer.error_response(refusal),
-                _ => answer.map_into_boxed_body(),
-            };
+            let mut answer =
+                match read.map(|read| check_age(promise, read.age(state.clock.uptime()))) {
+                    Some(Err(refusal)) => answer.error_response(refusal),
+                    _ => answer.map_into_boxed_body(),
+                };
             describe(answer.headers_mut(), read, &state);
             Ok(answer)
         }
@@ -105,15 +106,15 @@ pub async fn keep_promise(
         staleness: journal.staleness(),
         at: state.clock.uptime(),
     };
-    check_age(promise, read.age(state))?;
+    check_age(promise, read.age(state.clock.uptime()))?;
     request.extensions_mut().insert(read);
     Ok(())
 }
 
 impl ReadViews {
-    /// How old the answer is when it is written.
-    fn age(&self, state: &NodeHttpState) -> Option<Duration> {
-        let work = state.clock.uptime().saturating_sub(self.at);
+    /// How old the answer is when it is written, at this moment.
+    fn age(&self, now: Duration) -> Option<Duration> {
+        let work = now.saturating_sub(self.at);
         let paused = if work <= WORK_TIME { Duration::ZERO } else { work };
         self.staleness.map(|staleness| staleness.saturating_add(paused))
     }
@@ -151,7 +152,8 @@ fn describe(headers: &mut HeaderMap, read: Option<ReadViews>, state: &NodeHttpSt
     // A change is acknowledged once it is applied, and the views follow.
     let applied = read.map_or_else(|| state.journal.applied(), |read| read.shown);
     headers.insert(APPLIED, applied.into());
-    let staleness = read.map_or_else(|| state.journal.staleness(), |read| read.staleness);
+    let now = state.clock.uptime();
+    let staleness = read.map_or_else(|| state.journal.staleness(), |read| read.age(now));
     if let Some(staleness) = staleness
         && let Ok(value) = HeaderValue::from_str(&format!("{}ms", staleness.as_millis()))
     {
@@ -162,6 +164,16 @@ fn describe(headers: &mut HeaderMap, read: Option<ReadViews>, state: &NodeHttpSt
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_answer_that_a_pause_delayed_is_older() {
+        let (at, staleness) = (Duration::from_secs(100), Some(Duration::from_millis(5)));
+        let read = ReadViews { shown: 7, staleness, at };
+        assert_eq!(read.age(at + WORK_TIME), staleness);
+        let minute = Duration::from_secs(60);
+        assert_eq!(read.age(at + minute), Some(minute + Duration::from_millis(5)));
+        assert_eq!(ReadViews { staleness: None, ..read }.age(at + minute), None);
+    }
 
     #[test]
     fn an_answer_may_be_as_old_as_its_client_accepts() {
