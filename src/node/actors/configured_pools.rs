@@ -107,7 +107,13 @@ impl ConfiguredPools {
         let (mut refused, mut again) = (BTreeMap::new(), None);
         for (pool, spec) in std::mem::take(&mut due.specs) {
             let (by_settings, asked_by) = (due.version, CONFIGURATION.to_owned());
-            let put = PutPool { pool: pool.clone(), spec: spec.clone(), by_settings, asked_by };
+            let put = PutPool {
+                pool: pool.clone(),
+                spec: spec.clone(),
+                by_settings,
+                asked_by,
+                request: None,
+            };
             match actor.ask(put).await {
                 Ok(Ok(_)) => continue,
                 Ok(Err(BoxError::Refused(why))) => {

@@ -13,10 +13,13 @@ use super::grants::MYSELF;
 use crate::box_lease::state::event::{BoxEvent, BoxOutcome, BoxRefusal};
 use crate::box_lease::state::pools::spec::BadSpec;
 use crate::box_lease::{
-    AdoptPool, BoxError, BoxLease, BoxLeaseSettings, LeaseAnswer, PoolPut,
+    AdoptPool, BoxError, BoxLease, BoxLeaseSettings, LeaseAnswer, PoolPut, PoolSpec,
     ProcessDueBoxes, PutPool, QuarantineBox, RecheckPool, ReleaseLease, RemovePool, RenewLease,
     RevokeLease, SharedTable, UnquarantineBox, VerifyLease,
 };
+
+/// The number of the first settings on record.
+const FIRST_SETTINGS: u64 = 1;
 
 type BoxReply<T> = OwnerReply<BoxLease, T, BoxError>;
 
@@ -51,6 +54,25 @@ impl BoxLease {
         self.answer_request(asked, decide, |actor, outcomes| read(actor, first(outcomes)?))
     }
 
+    /// The specification that a request sets. The first settings on record are those that the node had applied while it
+    /// was alone. A pool that was changed or removed since then stays so. None if nothing is to be set.
+    fn spec_to_put(
+        &self,
+        pool: &PoolName,
+        spec: PoolSpec,
+        by_settings: Option<u64>,
+    ) -> Option<PoolSpec> {
+        if by_settings != Some(FIRST_SETTINGS) {
+            return Some(spec);
+        }
+        let table = self.replica.piece().read();
+        match table.pool(pool) {
+            Ok(there) => Some((**there.spec()).clone()),
+            Err(_) if table.knows_tokens_of(pool) => None,
+            Err(_) => Some(spec),
+        }
+    }
+
     fn lease_answer(&self, id: LeaseId) -> Result<LeaseAnswer, BoxError> {
         let now = self.now();
         let table = self.replica.piece().read();
@@ -78,6 +100,9 @@ impl Handler<PutPool> for BoxLease {
             if is_done {
                 return Ok(Vec::new());
             }
+            let Some(spec) = actor.spec_to_put(&pool, spec, by_settings) else {
+                return Ok(Vec::new());
+            };
             tracing::info!(%pool, asked_by, "pool creation or change requested");
             let (_, context) = actor.at();
             Ok(context.put_events(pool, spec, by_settings))

@@ -6,7 +6,7 @@ use reelyard_integration_tests::probes::waiting::eventually;
 use reelyard_integration_tests::rigs::boxes::box_yard::{
     BoxYard, START, ask, nth_token, one, p, refused, seconds,
 };
-use reelyard_protocol::boxes::SlotId;
+use reelyard_protocol::boxes::{PoolName, SlotId};
 
 use super::{MS, spec, yard};
 
@@ -27,7 +27,8 @@ async fn a_shrinking_pool_drains_and_a_removed_one_ends_empty() {
     assert_eq!((last.box_id(), last.token), (0, nth_token(4)));
     let waiting = yard.acquire(ask("e", 60));
     yard.until_waiting(1).await;
-    let remove = |revoke| RemovePool { pool: p(), revoke, asked_by: "a test".to_owned() };
+    let remove =
+        |revoke| RemovePool { pool: p(), revoke, asked_by: "a test".to_owned(), request: None };
     assert!(!yard.send(remove(false)).await.unwrap());
     let goes = BoxRefusal::PoolGoes { pool: p() };
     assert_eq!(refused(waiting.await), goes);
@@ -43,6 +44,32 @@ async fn a_shrinking_pool_drains_and_a_removed_one_ends_empty() {
     assert_eq!(lease.token, nth_token(5));
     assert!(yard.send(remove(true)).await.unwrap());
     assert_eq!(yard.verify(&lease), Err(BoxRefusal::Revoked { reason: None }));
+    yard.close().await;
+}
+
+#[actix::test]
+async fn the_first_settings_on_record_change_no_pool_again() {
+    // The file of a node alone has set it, and the API has changed it since.
+    let (_dir, yard) = yard(spec(3)).await;
+    yard.put(spec(5)).await;
+    let by_settings = async |version| yard.put_by(p(), spec(3), Some(version)).await.unwrap();
+    let size = || yard.views.pool(&p()).map(|pool| pool.spec.size);
+    by_settings(1).await;
+    assert_eq!(size(), Ok(5));
+    // Later ones do, once.
+    assert_eq!(by_settings(2).await, PoolPut::Changed);
+    assert_eq!(size(), Ok(3));
+    yard.put(spec(4)).await;
+    assert_eq!((by_settings(2).await, size()), (PoolPut::AlreadySo, Ok(4)));
+    // A pool that was removed since stays away. One that was never there is made.
+    let other = PoolName::new("other").unwrap();
+    let alone = || PoolSpec::of(100, 1);
+    yard.put_as(other.clone(), alone()).await.unwrap();
+    let (pool, asked_by) = (other.clone(), "a test".to_owned());
+    yard.send(RemovePool { pool, revoke: false, asked_by, request: None }).await.unwrap();
+    assert_eq!(yard.put_by(other, alone(), Some(1)).await.unwrap(), PoolPut::AlreadySo);
+    let new = PoolName::new("new").unwrap();
+    assert_eq!(yard.put_by(new, alone(), Some(1)).await.unwrap(), PoolPut::Created);
     yard.close().await;
 }
 
