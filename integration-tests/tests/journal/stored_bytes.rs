@@ -274,6 +274,11 @@ fn check_refusals<P: Piece + Default>(owner: &str, samples: &NamedSamples<P>) {
     let (owned, _) = applied::<P>(samples);
     let mut rows = rows(&owned);
     let place = rows.iter().position(|row| row[0] == PIECE_ROW).unwrap();
+    let known = rows[place][2];
+    rows[place][2] = 127;
+    let error = Ownership::new(P::default()).install(1, &rows).unwrap_err();
+    assert!(error.to_string().contains("start that version"), "{owner}: a new row: {error}");
+    rows[place][2] = known;
     rows[place][1] = 77;
     let error = Ownership::new(P::default()).install(1, &rows).unwrap_err();
     names_the_remedy(&error.to_string(), 77, owner);
