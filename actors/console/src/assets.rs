@@ -54,7 +54,7 @@ assets! {
     /// Colours, letters and layout.
     STYLE = "console.css", "console.css", "text/css; charset=utf-8",
         "reelyard", "MIT OR Apache-2.0",
-        "1c8d2152ee39f8f44dc4c3ce9ddff21ab1426ff66797345a62bb1fabc59949fb";
+        "6892ae88e4198b74e45167b99e87be9a1eb316e9e87c3054da979d6e61092145";
     /// Keys, ages, selection, copying and dialogs.
     SCRIPT = "console.js", "console.js", "text/javascript; charset=utf-8",
         "reelyard", "MIT OR Apache-2.0",

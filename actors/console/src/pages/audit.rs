@@ -171,7 +171,7 @@ fn further_fields(viewer: &Viewer, query: &AuditPageQuery) -> Markup {
     html! {
         @for (name, value, label) in fields {
             @let label = label.of(viewer.language);
-            div.search.plain { input type="text" name=(name) value=(value) aria-label=(label) placeholder=(label) maxlength="100" autocomplete="off" spellcheck="false"; }
+            div.search.plain { input type="text" name=(name) value=(value) aria-label=(label) placeholder=(label) title=(label) maxlength="100" autocomplete="off" spellcheck="false"; }
         }
         @for (name, value, label) in times {
             label.time { span { (label.of(viewer.language)) } input type="datetime-local" name=(name) value=(value); }
