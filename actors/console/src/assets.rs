@@ -54,7 +54,7 @@ assets! {
     /// Colours, letters and layout.
     STYLE = "console.css", "console.css", "text/css; charset=utf-8",
         "reelyard", "MIT OR Apache-2.0",
-        "6892ae88e4198b74e45167b99e87be9a1eb316e9e87c3054da979d6e61092145";
+        "8e59ad9f835cbfce5bfee1f65fabc3606aca4db75ed8847bd24e429764523b08";
     /// Keys, ages, selection, copying and dialogs.
     SCRIPT = "console.js", "console.js", "text/javascript; charset=utf-8",
         "reelyard", "MIT OR Apache-2.0",
@@ -75,22 +75,10 @@ assets! {
     HTMX_POLICY = "third_party/hx-csp.min.js", "hx-csp.js", "text/javascript; charset=utf-8",
         "htmx.org 4.0.1 dist/ext/hx-csp.min.js", "0BSD",
         "a7e1e6711ae6c3e50ad300fba7936cbe8d07599cdae313414a179ddd6b26e143";
-    /// Large charts.
-    CHARTS = "third_party/uPlot.iife.min.js", "uplot.js", "text/javascript; charset=utf-8",
-        "uplot 1.6.32 dist/uPlot.iife.min.js", "MIT",
-        "19c8d4c6ad88929a79f4ae49d6f7161566dfd0ba3d15cc495e974f787eb78f1f";
-    /// Style of the large charts.
-    CHARTS_STYLE = "third_party/uPlot.min.css", "uplot.css", "text/css; charset=utf-8",
-        "uplot 1.6.32 dist/uPlot.min.css", "MIT",
-        "df630c6a8d6f8eeaff264b50f73ce5b114f646ffd9a0bb74f049b0a00135fa04";
     /// The 0BSD text that htmx and its extensions come with.
     HTMX_LICENCE = "third_party/htmx.LICENSE", "htmx.LICENSE", "text/plain; charset=utf-8",
         "htmx.org 4.0.1 LICENSE", "0BSD",
         "d3d2456f76414f2456104660ebd65aff1c04cd7966b942bdabd63f3cdb316a38";
-    /// Licence of uPlot.
-    CHARTS_LICENCE = "third_party/uplot.LICENSE", "uplot.LICENSE", "text/plain; charset=utf-8",
-        "uplot 1.6.32 LICENSE", "MIT",
-        "8f989229699b4fe2f1a0432d0e9edc338a8a911e250e2d1b01ecd770a5f5b1bd";
 }
 
 /// The file with this hash and name in its address.
@@ -120,5 +108,25 @@ mod tests {
         }
         assert!(wrong.is_empty(), "write these hashes into the table:\n{}", wrong.join("\n"));
         assert!(find("000000000000", "htmx.js").is_none());
+    }
+
+    /// The rules of the block that begins with `selector`.
+    fn block<'a>(style: &'a str, selector: &str) -> &'a str {
+        let (_, rest) = style.split_once(&format!("{selector} {{\n")).unwrap();
+        rest.split_once('}').unwrap().0
+    }
+
+    /// Without a choice of the viewer, the browser chooses one of these themes.
+    #[test]
+    fn the_automatic_theme_has_the_values_of_dark_and_contrast() {
+        let style = std::str::from_utf8(STYLE.bytes).unwrap();
+        for (asked, theme) in [("color-scheme: dark", "dark"), ("contrast: more", "contrast")] {
+            let automatic = format!("@media (prefers-{asked}) {{ [data-theme='auto']");
+            let chosen = format!("\n[data-theme='{theme}']");
+            assert_eq!(block(style, &automatic), block(style, &chosen), "{theme}");
+        }
+        let card = include_str!("../assets/card.css");
+        let outside = style.matches("[data-theme").count() + card.matches("[data-theme").count();
+        assert_eq!(outside, 4, "a rule outside these blocks names a theme: use a token");
     }
 }

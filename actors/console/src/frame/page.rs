@@ -5,7 +5,7 @@ use maud::{DOCTYPE, Markup, html};
 use super::navigation::{NavCounts, NavPage, SIDE, TAB_PAGES, side_bar, tab_pages, tabs};
 use super::top_bar::{LiveMark, top_bar};
 use crate::address::ROOT;
-use crate::assets::{CHARTS, CHARTS_STYLE, HTMX, HTMX_EVENTS, HTMX_POLICY, SCRIPT, STYLE};
+use crate::assets::{HTMX, HTMX_EVENTS, HTMX_POLICY, SCRIPT, STYLE};
 use crate::format::node_text;
 use crate::parts::act::act_form;
 use crate::parts::icon::{Glyph, icon};
@@ -56,16 +56,14 @@ pub struct PageParts {
     pub title: String,
     /// Content of `main`.
     pub content: Markup,
-    /// The page has a chart that the script draws.
-    pub has_charts: bool,
     /// The page itself says first what is wrong with the node.
     pub has_verdict: bool,
 }
 
 impl PageParts {
-    /// A page without charts.
+    /// A page that leaves its verdict to the frame.
     pub fn new(nav: NavPage, title: &str, content: Markup) -> PageParts {
-        PageParts { nav, title: title.to_owned(), content, has_charts: false, has_verdict: false }
+        PageParts { nav, title: title.to_owned(), content, has_verdict: false }
     }
 
     /// The same page, which itself says first what is wrong with the node.
@@ -188,10 +186,6 @@ fn head(parts: &PageParts, model: &FrameModel, viewer: &Viewer) -> Markup {
             link rel="stylesheet" href=(STYLE.address());
             link rel="icon" href="data:,";
             @for script in scripts { script src=(script.address()) nonce=(viewer.nonce) defer {} }
-            @if parts.has_charts {
-                link rel="stylesheet" href=(CHARTS_STYLE.address());
-                script src=(CHARTS.address()) nonce=(viewer.nonce) defer {}
-            }
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use reelyard_console::Theme;
-use reelyard_console::assets::{CHARTS, HTMX, HTMX_EVENTS, HTMX_POLICY, SCRIPT, STYLE};
+use reelyard_console::assets::{HTMX, HTMX_EVENTS, HTMX_POLICY, SCRIPT, STYLE};
 use reelyard_console::text::Language;
 
 use crate::samples::{NAMES, Sample, all, cards, operator, reader};
@@ -161,10 +161,10 @@ fn every_button_and_field_has_a_name() {
 
 #[test]
 fn all_files_of_a_first_load_are_small() {
-    let files = [STYLE, SCRIPT, HTMX, HTMX_EVENTS, HTMX_POLICY, CHARTS];
+    let files = [STYLE, SCRIPT, HTMX, HTMX_EVENTS, HTMX_POLICY];
     let bytes: usize = files.iter().map(|file| file.bytes.len()).sum();
-    // Compressed they are about 30 percent of this, so below 60 KB.
-    assert!(bytes < 190_000, "{bytes} bytes");
+    // Compressed they are about 30 percent of this, so below 50 KB.
+    assert!(bytes < 160_000, "{bytes} bytes");
 }
 
 #[test]
