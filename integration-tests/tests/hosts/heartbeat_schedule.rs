@@ -317,4 +317,12 @@ async fn silent_hosts_take_few_probes_and_the_longest_due_is_first() {
         yard.has_beats(last, round).await;
     }
     assert_eq!(yard.view.load().misses, 3 * HOSTS as u64);
+
+    // A host that a person asks for is the next one.
+    assert_eq!(yard.next_round().await, AT_ONCE);
+    let asked = yard.supervisor.send(ProbeNow { host: hosts[HOSTS - 1].0 });
+    for number in [0, HOSTS - 1] {
+        hosts[number].1.next().await.send(Ok(Duration::from_millis(3))).unwrap();
+    }
+    assert_eq!(asked.await.unwrap().unwrap().latency_ms, Some(3));
 }
