@@ -354,8 +354,8 @@ problem_kinds! {
         "The number of event listeners is at its limit: try again after Retry-After",
         "64 clients follow the changes: the limit is reached";
     OutcomeUnknown = 504 "outcome-unknown",
-        "The outcome is unknown: repeat the request with the same request_id, or check the \
-         state first; idempotent calls are safe to repeat",
+        "The outcome is unknown: repeat the request with the same Idempotency-Key or \
+         request_id, or check the state first",
         "outcome unknown: the actor restarted while it had the request";
     DiskFull = 507 "disk-full",
         "The disk of the node is full: try again after Retry-After",

@@ -10,7 +10,7 @@ mod test_names;
 mod tokens;
 mod words;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -208,6 +208,36 @@ fn crates_use_only_the_crates_that_the_map_allows() -> Result<()> {
             assert_eq!(uses, is_allowed, "the crate {name} uses {other}: what the map allows");
         }
     }
+    Ok(())
+}
+
+/// Dependencies whose name stands only in the macro of another crate.
+const USED_BY_MACROS: [&str; 2] = ["serde-reflection", "serde_json"];
+
+#[test]
+fn crates_name_all_their_dependencies_in_code() -> Result<()> {
+    let mut folders = vec!["src".to_owned(), "integration-tests".to_owned()];
+    folders.extend(crates()?.into_iter().map(|name| format!("actors/{name}")));
+    let mut seen = 0;
+    for folder in folders {
+        let code: String = files_below(&[&folder], |path| path.ends_with(".rs"))?
+            .into_iter()
+            .map(|(_, text)| text)
+            .collect();
+        let words: BTreeSet<&str> =
+            code.split(|it: char| !it.is_alphanumeric() && it != '_').collect();
+        let home = if folder == "src" { root() } else { root().join(&folder) };
+        let manifest: toml::Table = fs::read_to_string(home.join("Cargo.toml"))?.parse()?;
+        for table in ["dependencies", "dev-dependencies"] {
+            for name in manifest.get(table).and_then(toml::Value::as_table).into_iter().flatten() {
+                let name = name.0.as_str();
+                seen += 1;
+                let is_used = words.contains(name.replace('-', "_").as_str());
+                assert!(is_used || USED_BY_MACROS.contains(&name), "{folder} does not use {name}");
+            }
+        }
+    }
+    anyhow::ensure!(seen > 100, "only {seen} dependencies were found");
     Ok(())
 }
 

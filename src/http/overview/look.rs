@@ -43,17 +43,22 @@ pub fn verdict(views: &YardViews<'_>) -> VerdictFacts {
     }
 }
 
-fn look(views: &YardViews<'_>) -> YardLook {
-    let hosts = views.hosts.iter().map(|host| host.host);
-    let spans = views.lines.iter().map(|line| span(line.condition));
+/// Health and traffic over time are kept only for the pages of the console.
+fn look(views: &YardViews<'_>, has_console: bool) -> YardLook {
     let progress = views.tasks.progress.iter().map(|(task, seen)| (*task, seen.bytes));
-    YardLook {
+    let mut look = YardLook {
         now: views.now,
         troubles: troubles(views),
-        health: hosts.zip(spans).collect(),
-        traffic: link_samples(views),
+        health: Vec::new(),
+        traffic: BTreeMap::new(),
         progress: progress.collect(),
+    };
+    if has_console {
+        let hosts = views.hosts.iter().map(|host| host.host);
+        look.health = hosts.zip(views.lines.iter().map(|line| span(line.condition))).collect();
+        look.traffic = link_samples(views);
     }
+    look
 }
 
 /// The load of the link of each host that reports it.
@@ -85,8 +90,9 @@ pub async fn keep(state: web::Data<NodeHttpState>) {
         let looked = state.clone();
         // Many hosts take a while; the thread has other requests.
         let look = web::block(move || {
-            looked.overview.observe(look(&YardViews::load(&looked)));
-            if looked.live.now().config.console.enabled {
+            let has_console = looked.live.now().config.console.enabled;
+            looked.overview.observe(look(&YardViews::load(&looked), has_console));
+            if has_console {
                 // A million links take a while. So no viewer of a page waits for them.
                 looked.actors.share_views.index(UsesNeeded::Any, looked.clock.timer());
             }
