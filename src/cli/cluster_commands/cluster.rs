@@ -69,7 +69,8 @@ enum MemberCommand {
         #[command(flatten)]
         view: ViewArgs,
     },
-    /// Give a learner a vote at once. It gets one by itself after ten seconds without a gap.
+    /// Give a learner a vote at once. It gets one by itself after ten seconds without a gap. A learner that lacks more
+    /// than 1,000 entries gets none.
     Promote {
         /// Number of the learner.
         number: u64,

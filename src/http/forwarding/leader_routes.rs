@@ -11,7 +11,7 @@ const OF_THE_NODE: [&str; 1] = ["/config/reload"];
 const PAGES_OF_THE_NODE: [&str; 2] = ["/console/settings/reload", "/console/preferences"];
 
 /// Reads of the API that only the leader can answer.
-const READS: [&str; 1] = ["/workers/"];
+const READS: [&str; 2] = ["/workers/", "/files/moves"];
 
 /// Whether only the leader can answer a request.
 pub fn needs_leader(method: &Method, path: &str) -> bool {
@@ -62,6 +62,7 @@ mod tests {
             (Method::DELETE, "/api/v1/tokens/ci", true),
             (Method::POST, "/api/v1/config/reload", false),
             (Method::GET, "/api/v1/workers/10.0.0.1:8888/tasks", true),
+            (Method::GET, "/api/v1/files/moves", true),
             (Method::GET, "/tasks", true),
             (Method::GET, "/healthz", false),
             (Method::POST, "/login", true),

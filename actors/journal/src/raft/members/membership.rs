@@ -150,7 +150,10 @@ impl RaftNode {
                 self.set_record(number, MemberRecord { numbers_given, ..record }).await
             }
             MemberChange::Promote { number } => {
-                find(number)?;
+                let learner = find(number)?;
+                if !learner.is_voter {
+                    self.require_close(number)?;
+                }
                 self.change(ChangeMembers::AddVoterIds(BTreeSet::from([number]))).await
             }
             MemberChange::Remove { number } => match find(number) {
@@ -199,16 +202,21 @@ impl RaftNode {
         leaving: &Member,
         coming: &Member,
     ) -> Result<(), MemberChangeError> {
-        let entries = self.entries_behind(coming.number);
-        if entries > CLOSE {
-            return Err(MemberChangeError::Behind { number: coming.number, entries });
-        }
+        self.require_close(coming.number)?;
         self.keep_numbers_given(members, coming).await?;
         let voters = members.iter().filter(|member| member.is_voter).map(|member| member.number);
         let mut voters: BTreeSet<u64> = voters.collect();
         voters.remove(&leaving.number);
         voters.insert(coming.number);
         self.change(ChangeMembers::ReplaceAllVoters(voters)).await
+    }
+
+    /// Refuses a new voter that lacks much of the log: commits could wait for it.
+    fn require_close(&self, number: u64) -> Result<(), MemberChangeError> {
+        match self.entries_behind(number) {
+            0..=CLOSE => Ok(()),
+            entries => Err(MemberChangeError::Behind { number, entries }),
+        }
     }
 
     /// How many entries of the log a member lacks, as far as this leader knows.
