@@ -56,7 +56,7 @@ impl SharedFileIdentity {
             && if device_counts { self.device == other.device } else { self.born == other.born }
     }
 
-    /// Whether this can be the same file after a restart of the machine. Without a birth time only the inode stays,
+    /// Whether this can be the same file after a restart of the machine: without a birth time only the inode stays,
     /// because the device may get another number.
     pub fn may_be(&self, other: &SharedFileIdentity) -> bool {
         self.is(other)
