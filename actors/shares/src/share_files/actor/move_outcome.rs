@@ -37,27 +37,12 @@ impl SharedDirs {
         if is_at(&new.from)? || (!is_empty(&new.from)? && is_empty(&new.to)?) {
             return Ok(MoveEnd::NotMoved(MoveRefused::Interrupted));
         }
-        // Another file at the new name would have another inode.
-        if self.may_be_at(&new.to, new).map_err(to_text)? {
-            return Ok(MoveEnd::Moved);
-        }
         for ShareLocation { root, .. } in [&new.from, &new.to] {
             if let Some(why) = self.unreachable(root, true) {
                 return Err(format!("{root}: {why}"));
             }
         }
         Ok(MoveEnd::Lost)
-    }
-
-    /// Whether the file can be there, if devices have other numbers since a restart of the machine.
-    fn may_be_at(&self, place: &ShareLocation, new: &NewMove) -> Result<bool, MoveRefused> {
-        match self.parent_of(place) {
-            Ok(Some(parent)) => {
-                Ok(parent.entry()?.is_some_and(|entry| entry.identity.may_be(&new.file)))
-            }
-            Ok(None) | Err(MoveRefused::NoRoot | MoveRefused::Symlink) => Ok(false),
-            Err(why) => Err(why),
-        }
     }
 
     /// If a file was moved by a link, its old name may still exist.

@@ -139,19 +139,6 @@ fn an_old_name_in_an_unknown_state_keeps_a_move_unsettled() {
 }
 
 #[test]
-fn a_moved_file_without_a_birth_time_is_found_after_a_restart() {
-    let yard = yard();
-    let file = yard.dirs.prepare(&place("films/b"), &place("films/c"), false).unwrap();
-    let before = SharedFileIdentity { device: file.device + 1, born: None, ..file };
-    let outcome = || yard.dirs.move_outcome(&new_move("films/b", "films/c", before));
-    assert_eq!(outcome(), Ok(MoveEnd::NotMoved(MoveRefused::Interrupted)));
-    std::fs::rename(yard.films.join("b"), yard.films.join("c")).unwrap();
-    assert_eq!(outcome(), Ok(MoveEnd::Moved));
-    std::fs::rename(yard.films.join("a"), yard.films.join("c")).unwrap();
-    assert_eq!(outcome(), Ok(MoveEnd::Lost), "another file");
-}
-
-#[test]
 fn a_directory_is_not_moved_into_itself_by_way_of_another_root() {
     let yard = yard();
     let all = yard.films.parent().unwrap();

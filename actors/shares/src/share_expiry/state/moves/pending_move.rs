@@ -55,13 +55,6 @@ impl SharedFileIdentity {
         self.inode == other.inode
             && if device_counts { self.device == other.device } else { self.born == other.born }
     }
-
-    /// Whether this can be the same file after a restart of the machine: without a birth time only the inode stays,
-    /// because the device may get another number.
-    pub fn may_be(&self, other: &SharedFileIdentity) -> bool {
-        self.is(other)
-            || (self.inode == other.inode && (self.born.is_none() || other.born.is_none()))
-    }
 }
 
 /// A requested move.
@@ -384,10 +377,6 @@ mod tests {
         assert!(
             without_birth.is(&file) && !without_birth.is(&SharedFileIdentity { device: 2, ..file })
         );
-        let restarted = SharedFileIdentity { device: 2, ..without_birth };
-        assert!(restarted.may_be(&without_birth));
-        assert!(!restarted.may_be(&SharedFileIdentity { inode: 8, ..file }));
-        assert!(!file.may_be(&SharedFileIdentity { born: Some(6), ..file }));
     }
 
     #[test]
