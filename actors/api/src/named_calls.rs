@@ -18,7 +18,7 @@ const NAMED: [(&str, &str); 6] = [
 
 /// The changes that are not repeated. The secret of an answer is not stored, a repetition has another effect, or it is
 /// refused although the first one was carried out.
-const NOT_REPEATED: [(&str, &str); 9] = [
+const NOT_REPEATED: [(&str, &str); 11] = [
     ("POST", "tokens"),
     ("POST", "tokens/*/rotate"),
     ("POST", "sessions"),
@@ -28,6 +28,9 @@ const NOT_REPEATED: [(&str, &str); 9] = [
     ("POST", "config/reload"),
     ("POST", "leases/*/release"),
     ("POST", "workers/*/reports"),
+    // A later look finds other links, or other leases.
+    ("POST", "shares/revoke"),
+    ("POST", "pools/*/adopt"),
 ];
 
 /// Whether the body of this call can have a request id. The path has one entry for each part below the API.
@@ -142,6 +145,8 @@ mod tests {
             ("DELETE", "users/u", true),
             ("DELETE", "tokens/t", true),
             ("POST", "tokens/t/rotate", false),
+            ("POST", "shares/revoke", false),
+            ("POST", "pools/p/adopt", false),
             ("POST", "cluster/transfer", false),
         ] {
             assert_eq!(is_repeatable(method, path.split('/')), expected, "{method} {path}");

@@ -139,7 +139,11 @@ fn a_repeated_change_gets_its_first_answer_under_its_id() -> Result<()> {
         let wanted = json!({ "holder": "h" });
         node.ask_with("POST", "/pools/p/leases", Some(wanted), &["-H", "Idempotency-Key: l"]).body
     };
-    assert_eq!(grant()["lease_id"], grant()["lease_id"]);
+    let granted = grant();
+    assert_eq!(granted["lease_id"], grant()["lease_id"]);
+    // That id belongs to its caller. The one in the body belongs to the pool.
+    let other = node.take("p", json!({ "holder": "h", "request_id": "l" }));
+    assert_ne!(granted["lease_id"], other["lease_id"]);
     Ok(())
 }
 

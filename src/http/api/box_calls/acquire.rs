@@ -72,7 +72,9 @@ pub async fn acquire(
     wanted: Body<WantedLease>,
 ) -> Result<HttpResponse, AcquireRefusal> {
     let mut wanted = wanted.into_inner().0;
-    wanted.request_id = wanted.request_id.or_else(|| caller.key());
+    // The id in the header belongs to its caller.
+    let in_header = caller.key().map(|key| format!("{}/header/{key}", caller.name()));
+    wanted.request_id = wanted.request_id.or(in_header);
     let ask = ask(pool.into_inner(), wanted);
     let acquisition = Acquisition::begin(&state.actors.boxes.routes, ask)?;
     let mut stopping = state.stopping.clone();

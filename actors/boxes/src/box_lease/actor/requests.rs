@@ -67,7 +67,8 @@ impl BoxLease {
         }
         let table = self.replica.piece().read();
         match table.pool(pool) {
-            Ok(there) => Some((**there.spec()).clone()),
+            Ok(there) if !there.goes() => Some((**there.spec()).clone()),
+            Ok(_) => None,
             Err(_) if table.knows_tokens_of(pool) => None,
             Err(_) => Some(spec),
         }

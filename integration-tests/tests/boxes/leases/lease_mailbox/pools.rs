@@ -1,6 +1,8 @@
 //! Pools that change, and the order in which their boxes are granted.
 
-use reelyard_boxes::box_lease::{BoxPhase, BoxRefusal, PoolPut, PoolSpec, RemovePool, SlotRange};
+use reelyard_boxes::box_lease::{
+    BoxLeaseRequest, BoxPhase, BoxRefusal, PoolPut, PoolSpec, RemovePool, SlotRange,
+};
 use reelyard_core::clock::Clock;
 use reelyard_integration_tests::probes::waiting::eventually;
 use reelyard_integration_tests::rigs::boxes::box_yard::{
@@ -68,6 +70,15 @@ async fn the_first_settings_on_record_change_no_pool_again() {
     let (pool, asked_by) = (other.clone(), "a test".to_owned());
     yard.send(RemovePool { pool, revoke: false, asked_by, request: None }).await.unwrap();
     assert_eq!(yard.put_by(other, alone(), Some(1)).await.unwrap(), PoolPut::AlreadySo);
+    // One that waits for its last lease still goes.
+    let going = PoolName::new("going").unwrap();
+    yard.put_as(going.clone(), alone()).await.unwrap();
+    let wanted = BoxLeaseRequest { pool: going.clone(), ..ask("h", 0) };
+    one(yard.acquire(wanted).await);
+    let (pool, asked_by) = (going.clone(), "a test".to_owned());
+    yard.send(RemovePool { pool, revoke: false, asked_by, request: None }).await.unwrap();
+    assert_eq!(yard.put_by(going.clone(), alone(), Some(1)).await.unwrap(), PoolPut::AlreadySo);
+    assert!(yard.views.pool(&going).unwrap().goes);
     let new = PoolName::new("new").unwrap();
     assert_eq!(yard.put_by(new, alone(), Some(1)).await.unwrap(), PoolPut::Created);
     yard.close().await;

@@ -7,7 +7,7 @@ use reelyard_protocol::signed_call::{Addressee, CHALLENGE_HEADER, SignedResponse
 use reelyard_protocol::tls::NEEDS_TLS;
 use reelyard_protocol::worker::{Report, Reports, ReportsTaken, TaskId, TaskOrders};
 use reqwest::header::CONTENT_TYPE;
-use reqwest::{RequestBuilder, Response, StatusCode};
+use reqwest::{RequestBuilder, Response, StatusCode, Url};
 
 use super::link_error::LinkError;
 use super::shared::NodeLinkShared;
@@ -33,9 +33,10 @@ pub async fn orders(
     if is_no_reelyard(&sent.response) {
         return Err(LinkError::NotReelyard);
     }
-    let body = body_of(link, sent).await?;
-    let orders: TaskOrders = read(&body)?;
+    let answer = answer_of(link, sent).await?;
+    let orders: TaskOrders = read(&answer.body)?;
     link.accept_leader(orders.manager, orders.epoch).await?;
+    answer.teach(link).await;
     // A node that does not know its cluster yet reports it with its next answer.
     if orders.manager.is_some() {
         link.took_orders_of(orders.manager);
@@ -55,9 +56,10 @@ pub async fn deliver(link: &NodeLinkShared, reports: &[Report]) -> Result<Vec<Ta
         .timeout(PATIENCE)
         .header(CONTENT_TYPE, "application/json")
         .body(body);
-    let body = body_of(link, send(link, call).await?).await?;
-    let taken: ReportsTaken = read(&body)?;
+    let answer = answer_of(link, send(link, call).await?).await?;
+    let taken: ReportsTaken = read(&answer.body)?;
     link.accept_leader(None, taken.epoch).await?;
+    answer.teach(link).await;
     Ok(taken.cancelled)
 }
 
@@ -79,8 +81,24 @@ fn is_no_reelyard(response: &Response) -> bool {
         && !is_problem
 }
 
-/// The body of an answer. With a token, only of a node that proves that it knows the same token.
-async fn body_of(link: &NodeLinkShared, sent: SignedResponse) -> Result<Vec<u8>, LinkError> {
+/// A good answer of a node. The members in it count only once its cluster is accepted.
+struct NodeAnswer {
+    body: Vec<u8>,
+    node: Url,
+    members: Option<String>,
+}
+
+impl NodeAnswer {
+    /// Lets the worker learn the members of the cluster of this node.
+    async fn teach(self, link: &NodeLinkShared) {
+        if let Some(members) = self.members {
+            link.learn(&self.node, &members).await;
+        }
+    }
+}
+
+/// The answer to a call. With a token, only of a node that proves that it knows the same token.
+async fn answer_of(link: &NodeLinkShared, sent: SignedResponse) -> Result<NodeAnswer, LinkError> {
     let (response, proof) = sent.into_parts();
     let status = response.status();
     // A node that could not check the signature asks for another one. Without a challenge, the token itself is refused.
@@ -103,12 +121,7 @@ async fn body_of(link: &NodeLinkShared, sent: SignedResponse) -> Result<Vec<u8>,
     }
     match &*link.settings.token.now() {
         Some(token) if !proof.is_good(token, &body) => Err(LinkError::NotProved),
-        _ => {
-            if let Some(members) = members {
-                link.learn(&node, &members).await;
-            }
-            Ok(body)
-        }
+        _ => Ok(NodeAnswer { body, node, members }),
     }
 }
 
