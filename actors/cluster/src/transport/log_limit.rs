@@ -45,6 +45,11 @@ impl<K: Eq + Hash> LogLimit<K> {
         }
     }
 
+    /// The next event of this subject gets a line.
+    pub fn release(&self, subject: &K) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(subject);
+    }
+
     /// The events without a line are over, and do not count any more.
     pub fn forget(&self, subject: &K) {
         let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -70,6 +75,8 @@ mod tests {
         assert_eq!(limit.admit("a", start + LOG_EVERY * 2), Some(0));
         assert_eq!(limit.admit("a", start + LOG_EVERY * 2), None);
         limit.forget(&"a");
+        assert_eq!(limit.admit("a", start + LOG_EVERY * 3), Some(0));
+        limit.release(&"a");
         assert_eq!(limit.admit("a", start + LOG_EVERY * 3), Some(0));
     }
 }

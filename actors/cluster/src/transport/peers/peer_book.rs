@@ -85,8 +85,8 @@ impl PeerBook {
         }
     }
 
-    /// Notes the outcome of an attempt to connect. A node that is away gets one line at once, and one a minute with the
-    /// number of attempts. A node that is back gets one line, and its failures are forgotten.
+    /// Notes the outcome of an attempt to connect. A node that is away gets at most one line a minute, with the number
+    /// of attempts. After such a line it gets one when it is back, and its failures are forgotten.
     pub(in crate::transport) fn attempted(&self, peer: &PeerRecord, outcome: Result<(), &str>) {
         let node = peer.number();
         match outcome {
@@ -99,7 +99,10 @@ impl PeerBook {
         };
         match outcome {
             Ok(()) => tracing::info!(node, silent, "another node can be reached again"),
-            Err(why) => tracing::warn!(node, why, silent, "another node cannot be reached"),
+            Err(why) => {
+                tracing::warn!(node, why, silent, "another node cannot be reached");
+                self.reachability.release(&(node, true));
+            }
         }
     }
 
