@@ -84,7 +84,10 @@ async fn a_filter_keeps_the_focus_and_announces_its_count(
     // A screen reader announces a change only within an element that stays.
     let stays = "window.status0 === document.querySelector('#filter-status') && \
                  window.status0.getAttribute('role') === 'status'";
-    assert_eq!(browser.evaluate(stays).await?, true);
+    let facts = "location.href + ' ' + !!window.status0 + ' ' + \
+                 document.querySelector('#filter-status')?.outerHTML";
+    let facts = browser.evaluate(facts).await?;
+    assert_eq!(browser.evaluate(stays).await?, true, "{facts}");
     assert_ne!(browser.text("#filter-status").await?, before);
     Ok(())
 }

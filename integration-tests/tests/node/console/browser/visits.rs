@@ -27,6 +27,8 @@ pub(super) async fn signed_in_as(yard: &ConsoleYard, visit: &Visit) -> Result<Br
     browser.open(&format!("{}/login", yard.url())).await?;
     let secret = visit.cookie.trim_start_matches("Cookie: reelyard_session=");
     browser.keep_cookie("reelyard_session", secret).await?;
+    // Without a zone the first page loads itself again at some moment.
+    browser.keep_cookie("reelyard_zone", "UTC").await?;
     Ok(browser)
 }
 
