@@ -19,6 +19,15 @@ pub struct WantsRoom {
     pub old_hosts_carry: bool,
 }
 
+/// The room of a destination, as the planner counted it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CountedRoom {
+    /// Free bytes below the limit, after all its open tasks have ended.
+    pub bytes: u64,
+    /// The time of the disk read that it was counted from.
+    pub disk_read_at: Millis,
+}
+
 /// Room that is being made, or was, for one file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RoomMade {

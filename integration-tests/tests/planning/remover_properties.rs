@@ -23,7 +23,7 @@ use reelyard_yard::remover::{
     RemovalOutcome, RemovalProposal, RemoverPieceContext, RemoverPolicy, RemoverSettings,
     RoomWanted,
 };
-use reelyard_yard::room::WantsRoom;
+use reelyard_yard::room::{CountedRoom, WantsRoom};
 use reelyard_yard::settings::popularity::DailyBudget;
 
 const FILES: u32 = 14;
@@ -350,7 +350,11 @@ impl RemoverWorld {
             grade: 1,
             old_hosts_carry: true,
         };
-        let room = |drawn: &RemoverHost| 80_u64.saturating_sub(RemoverWorld::used(drawn));
+        let disk_read_at = self.now;
+        let room = |drawn: &RemoverHost| {
+            let bytes = 80_u64.saturating_sub(RemoverWorld::used(drawn));
+            CountedRoom { bytes, disk_read_at }
+        };
         let rooms = self.hosts.iter().map(|(addr, (drawn, _))| (*addr, room(drawn))).collect();
         let files = if size > 0 { vec![wish] } else { Vec::new() };
         self.policy.set_room_wanted(RoomWanted { files, rooms });

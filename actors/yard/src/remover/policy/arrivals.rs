@@ -47,3 +47,31 @@ impl RecentArrivals {
         arrivals
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use reelyard_core::names::FileId;
+
+    use super::*;
+    use crate::remover::samples::host;
+
+    #[test]
+    fn a_copy_is_protected_until_it_has_stayed_for_each_time() {
+        let settings = RemoverSettings::default();
+        let times =
+            [settings.spare_copied_within, settings.spare_hot_within, settings.exchange.min_stay];
+        let now = Millis(1_000_000_000_000);
+        let tick = Duration::from_millis(1);
+        for (index, time) in times.into_iter().enumerate() {
+            for (age, is_protected) in [(time - tick, true), (time, false)] {
+                let (host, file) = (host(1), FileId(3));
+                let done = DoneCopy { host, file, at: now.before(age), hits: 5 };
+                let arrivals = RecentArrivals::of([done].into_iter(), &settings, now);
+                let sets = [&arrivals.fresh, &arrivals.came_hot, &arrivals.min_stay];
+                assert_eq!(sets[index].contains(&(host, file)), is_protected, "{index} at {age:?}");
+            }
+        }
+    }
+}

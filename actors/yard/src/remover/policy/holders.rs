@@ -93,7 +93,12 @@ impl CopyHolder {
     /// Its disk, if it was read after the last removal.
     pub fn present_disk(&self) -> Option<&DiskFigures> {
         let (disk, at) = self.disk.as_ref()?;
-        self.lightened.is_none_or(|went| *at > went).then_some(disk)
+        self.is_present(*at).then_some(disk)
+    }
+
+    /// Whether a read of its disk at this time includes its last removal.
+    pub fn is_present(&self, disk_read_at: Millis) -> bool {
+        self.lightened.is_none_or(|went| disk_read_at > went)
     }
 
     /// Bytes free below `limit_percent`; 0 while its disk is not known.

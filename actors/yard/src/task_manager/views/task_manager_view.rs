@@ -17,7 +17,7 @@ use serde::{Serialize, Serializer};
 
 use crate::done_copy::DoneCopy;
 use crate::heartbeat::Health;
-use crate::room::WantsRoom;
+use crate::room::{CountedRoom, WantsRoom};
 use crate::task_manager::plan::{
     HostParticipation, LinkLoad, PassedOver, PlannerWaits, Skip, Unusable,
 };
@@ -104,7 +104,7 @@ pub struct PlannedHost {
     /// The same if the last read of its disk included every copy that had begun. The Remover removes no
     /// more than this figure demands.
     #[serde(skip)]
-    pub most_room: Option<u64>,
+    pub most_room: Option<CountedRoom>,
     /// The limit for all copies that it sends together; none means no limit.
     pub sends_below: Option<BitsPerSecond>,
     /// The limit for all copies that it receives together; none means no limit.

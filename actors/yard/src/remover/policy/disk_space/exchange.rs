@@ -195,7 +195,7 @@ impl<'a> RemoverDecisionContext<'a> {
         }
         let mut hosts = Vec::new();
         for (addr, holder) in self.holders.askable() {
-            let Some(room) = self.room_wanted.rooms.get(&addr).copied() else { continue };
+            let Some(room) = self.present_room(addr, holder) else { continue };
             if busy.contains(&addr) || !self.may_make_room(addr, holder, proposal) {
                 continue;
             }

@@ -7,7 +7,6 @@
 //! until it is placed or no longer hot.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
 
 use reelyard_core::host::HostAddr;
 use reelyard_core::names::{FileId, FileName};
@@ -22,9 +21,6 @@ use crate::room::{RoomMade, WantsRoom};
 
 /// The largest number of hosts that are examined for one file, those that lack least first.
 const MOST_HOSTS: usize = 8;
-
-/// How long after a disk was read the planner's figures certainly include that read.
-const FIGURES_DELAY: Duration = Duration::from_secs(5);
 
 /// Why a host offers no room.
 enum NoOffer {
@@ -114,15 +110,11 @@ impl RemoverDecisionContext<'_> {
         proposal: &mut RemovalProposal,
     ) -> RoomVerdict {
         let earlier = RoomVerdict::MadeEarlier { host: addr };
-        let is_current = |host: &&CopyHolder| {
-            let read = host.present_disk().and(host.disk.as_ref()).map(|(_, at)| *at);
-            read.is_some_and(|at| at.after(FIGURES_DELAY) <= self.now)
-        };
-        let host = self.holders.get(addr).filter(is_current);
-        let left = self.room_wanted.rooms.get(&addr).copied();
-        let (Some(host), Some(left)) = (host, left) else { return earlier };
+        let Some(host) = self.holders.get(addr) else { return earlier };
+        let Some(left) = self.present_room(addr, host) else { return earlier };
         let lacking = wish.size.saturating_sub(left);
-        if lacking == 0 || !self.may_make_room(addr, host, proposal) {
+        let is_at_work = proposal.under_way.is_at_work_on(addr);
+        if lacking == 0 || is_at_work || !self.may_make_room(addr, host, proposal) {
             return earlier;
         }
         match self.offer(wish, lacking, room.freed, (addr, host), proposal) {
@@ -148,8 +140,8 @@ impl RemoverDecisionContext<'_> {
             .filter(|(addr, host)| can_take(*addr, host))
             .filter(|(addr, host)| self.may_make_room(*addr, host, proposal))
             .filter_map(|(addr, host)| {
-                let room = self.room_wanted.rooms.get(&addr)?;
-                Some((wish.size.saturating_sub(*room), addr, host))
+                let left = self.present_room(addr, host)?;
+                Some((wish.size.saturating_sub(left), addr, host))
             })
             .collect();
         hosts.sort_unstable_by_key(|(lacking, addr, _)| (*lacking, *addr));
@@ -197,6 +189,12 @@ impl RemoverDecisionContext<'_> {
             proposal.add(Removal { host, file, size: Some(size), reason, keeper: None });
         }
         RoomVerdict::Made { host, lacking, goes }
+    }
+
+    /// The bytes that the planner counted as free on a host, if it counted them after the last removal there.
+    pub(super) fn present_room(&self, addr: HostAddr, host: &CopyHolder) -> Option<u64> {
+        let room = self.room_wanted.rooms.get(&addr)?;
+        host.is_present(room.disk_read_at).then_some(room.bytes)
     }
 
     /// Whether room is made on a host at all now.
@@ -316,6 +314,7 @@ mod tests {
         Confirmation, Ending, RecentArrivals, RemovalBook, RemovalEvent, RemovalOutcome,
         RemoverPieceContext, RemoverPolicy, RemoverSettings, RoomWanted,
     };
+    use crate::room::CountedRoom;
 
     const NOW: Millis = Millis(10_000_000);
 
@@ -325,6 +324,8 @@ mod tests {
         book: RemovalBook,
         files: Vec<FileId>,
         now: Millis,
+        /// When the disks were read from which the planner counts.
+        read_at: Millis,
         wanted: RoomWanted,
     }
 
@@ -368,7 +369,14 @@ mod tests {
                 at,
             });
         }
-        MakeRoomFixture { policy, book, files: ids, now: NOW, wanted: RoomWanted::default() }
+        MakeRoomFixture {
+            policy,
+            book,
+            files: ids,
+            now: NOW,
+            read_at: NOW,
+            wanted: RoomWanted::default(),
+        }
     }
 
     impl MakeRoomFixture {
@@ -378,7 +386,8 @@ mod tests {
                 let file = self.files[index];
                 WantsRoom { file, size, hits, grade: 1, old_hosts_carry: true }
             });
-            let rooms = rooms.iter().map(|&(last, room)| (host(last), room)).collect();
+            let room = |bytes| CountedRoom { bytes, disk_read_at: self.read_at };
+            let rooms = rooms.iter().map(|&(last, bytes)| (host(last), room(bytes))).collect();
             self.wanted = RoomWanted { files: files.collect(), rooms };
             self.policy.set_room_wanted(self.wanted.clone());
         }
@@ -446,8 +455,8 @@ mod tests {
         assert_eq!(proposal.spared.get(&Spared::CameHot), Some(&1));
     }
 
-    /// The victims of the one wish are gone, and the host was read again `after` that.
-    fn after_one_room(after: Duration) -> MakeRoomFixture {
+    /// The victims of the one wish are gone, and the host was read again after that.
+    fn after_one_room() -> MakeRoomFixture {
         let files = [("x", 200, 0), ("y", 200, 0), ("a", 500, 1), ("b", 200, 1), ("c", 200, 1)];
         let mut yard = yard(&files, 1);
         yard.want(&[(0, 200, 9)], &[(1, 0)]);
@@ -461,13 +470,13 @@ mod tests {
         for event in events.into_iter().chain([ended]) {
             let result = yard.book.apply(NOW, &event);
             // The clock of another leader was ahead: it says nothing about the looks of this node.
-            let at = NOW.after(Duration::from_secs(3_600));
+            let at = NOW.after(std::time::Duration::from_secs(3_600));
             let applied = AppliedEvent { request: RequestId(0), at, event, result: result.clone() };
             assert_eq!(result, Ok(RemovalOutcome::Applied));
             yard.policy.on_applied(&applied, &yard.book, true, NOW);
         }
-        yard.now = NOW.after(after);
         let at = Millis(NOW.0 + 1);
+        (yard.now, yard.read_at) = (at, at);
         let held = [2, 3].map(|index| yard.files[index].0).into_iter().collect();
         let inventory = Some(Arc::new(Inventory { files: held, unreadable_names: 0, at }));
         let disk = DiskFigures { used: 700, avail: 300, ..DiskFigures::default() };
@@ -486,7 +495,7 @@ mod tests {
 
     #[test]
     fn a_host_makes_room_for_the_next_file_after_the_first() {
-        let mut yard = after_one_room(Duration::from_secs(10));
+        let mut yard = after_one_room();
         yard.want(&[(0, 200, 9), (1, 200, 8)], &[(1, 200)]);
         let proposal = yard.propose();
         assert_eq!(proposal.rooms[1].verdict, RoomVerdict::TooMuch { lacking: None });
@@ -498,23 +507,25 @@ mod tests {
     #[test]
     fn too_little_room_is_extended_within_the_share_of_the_disk() {
         // Another file took 60 of the 200 bytes.
-        let mut yard = after_one_room(Duration::from_secs(1));
-        yard.want(&[(0, 200, 9)], &[(1, 140)]);
-        let earlier = RoomVerdict::MadeEarlier { host: host(1) };
-        assert_eq!(yard.propose().rooms[0].verdict, earlier, "its figures may be old");
-        let mut yard = after_one_room(Duration::from_secs(10));
+        let mut yard = after_one_room();
         yard.want(&[(0, 200, 9)], &[(1, 140)]);
         let proposal = yard.propose();
         assert_eq!(proposal.removals, [], "200 of 300 went, and the next would be 200 more");
+        let earlier = RoomVerdict::MadeEarlier { host: host(1) };
         assert_eq!(proposal.rooms[0].verdict, earlier);
         yard.policy.learn_sizes([(yard.files[3], 80)]);
+        let counted_at = std::mem::replace(&mut yard.read_at, NOW);
+        yard.want(&[(0, 200, 9)], &[(1, 140)]);
+        assert_eq!(yard.propose().rooms[0].verdict, earlier, "counted before the removal ended");
+        yard.read_at = counted_at;
+        yard.want(&[(0, 200, 9)], &[(1, 140)]);
         let made = RoomVerdict::Made { host: host(1), lacking: 60, goes: 80 };
         assert_eq!(yard.propose().rooms[0].verdict, made);
     }
 
     #[test]
     fn no_more_copies_are_removed_for_a_file_that_has_cooled_down() {
-        let mut yard = after_one_room(Duration::from_secs(10));
+        let mut yard = after_one_room();
         yard.policy.learn_sizes([(yard.files[3], 80)]);
         yard.want(&[(0, 200, 5)], &[(1, 140)]);
         let proposal = yard.propose();
@@ -575,7 +586,11 @@ mod tests {
         }
         let ended = RemovalEvent::Ended { host: host(1), name: name("c"), ending: Ending::Removed };
         for event in [None, Some(ended)] {
-            event.map(|event| yard.book.apply(NOW, &event).unwrap());
+            if let Some(event) = event {
+                let result = yard.book.apply(NOW, &event);
+                let applied = AppliedEvent { request: RequestId(0), at: NOW, event, result };
+                yard.policy.on_applied(&applied, &yard.book, true, NOW);
+            }
             let proposal = yard.propose();
             assert_eq!(proposal.rooms[0].verdict, RoomVerdict::MadeEarlier { host: host(1) });
             assert_eq!(proposal.removals, []);

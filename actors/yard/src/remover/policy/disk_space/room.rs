@@ -13,17 +13,16 @@ use crate::remover::settings::RemoverSettings;
 use crate::remover::state::ending::Ending;
 use crate::remover::state::reason::{Reason, per_day};
 use crate::remover::state::removal_book::RemovalBook;
-use crate::room::{RoomMade, WantsRoom};
+use crate::room::{CountedRoom, RoomMade, WantsRoom};
 
 /// The files for which the planner has no room, as last reported.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RoomWanted {
     /// Hot files that fit nowhere, hottest first.
     pub files: Vec<WantsRoom>,
-    /// The free bytes below the limit of each destination that takes copies, after all its open tasks
-    /// have ended. A copy that began before the disk was read counts as included: a larger figure only
+    /// The room of each destination that takes copies. A copy that began before the disk was read counts as included: a larger figure only
     /// delays removals.
-    pub rooms: BTreeMap<HostAddr, u64>,
+    pub rooms: BTreeMap<HostAddr, CountedRoom>,
 }
 
 impl RoomWanted {

@@ -9,7 +9,7 @@ use reelyard_core::names::FileId;
 use super::links::{LinkLoads, Scale};
 use super::round_robin::DestinationRoundRobin;
 use crate::heartbeat::Health;
-use crate::room::RoomMade;
+use crate::room::{CountedRoom, RoomMade};
 use crate::task_manager::plan::PlanningContext;
 use crate::task_manager::plan::explaining::explanation::LinkLoad;
 use crate::task_manager::plan::explaining::skip::{Skip, Unusable};
@@ -72,7 +72,7 @@ pub struct HostParticipation {
     pub room: Option<u64>,
     /// The same if the last read of its disk included every copy that had begun. The true room is between
     /// both.
-    pub most_room: Option<u64>,
+    pub most_room: Option<CountedRoom>,
     /// The load of its link as a source; none if it is unknown.
     pub source_link: Option<LinkLoad>,
     /// How busy its link is, for a destination.
@@ -252,7 +252,8 @@ impl Pairing {
         }
         part.room = room.map(|room| room.saturating_sub(part.on_its_way));
         let most_room = host.most_room(yard.settings.storage_limit_percent);
-        part.most_room = most_room.map(|room| room.saturating_sub(part.not_on_disk));
+        part.most_room = most_room
+            .map(|room| CountedRoom { bytes: room.bytes.saturating_sub(part.not_on_disk), ..room });
         let on_probation = yard.book.on_probation(&Blamed::Destination(addr), yard.now)
             || host.calls.on_probation();
         let most = if on_probation { 1 } else { usize::MAX };

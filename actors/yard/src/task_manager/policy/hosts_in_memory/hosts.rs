@@ -13,7 +13,7 @@ use roaring::RoaringBitmap;
 
 use crate::cfw_worker::{CircuitState, HostCallStatus, HostObserved, Inventory};
 use crate::heartbeat::{Health, HealthChanged};
-use crate::room::RoomMade;
+use crate::room::{CountedRoom, RoomMade};
 use crate::task_manager::settings::HostSetting;
 use crate::task_manager::state::task_book::TaskBook;
 
@@ -123,10 +123,11 @@ impl HostState {
 
     /// The same, but also without copies that began before the disk was read: it may include their bytes
     /// already. The true room is between both figures.
-    pub fn most_room(&self, limit_percent: u32) -> Option<u64> {
+    pub fn most_room(&self, limit_percent: u32) -> Option<CountedRoom> {
         let (disk, at) = self.disk.as_ref()?;
         let landed = self.landed.values().filter(|copy| copy.created.is_some_and(|it| it >= *at));
-        Some(disk.room(limit_percent).saturating_sub(landed.map(|copy| copy.size).sum()))
+        let bytes = disk.room(limit_percent).saturating_sub(landed.map(|copy| copy.size).sum());
+        Some(CountedRoom { bytes, disk_read_at: *at })
     }
 
     /// Whether another leader recorded a report of this host after this node read its inventory.
@@ -322,14 +323,14 @@ mod tests {
             Landed { file: FileId(0), size: 30, at: Millis(3), created: Some(Millis(1)) },
         );
         assert_eq!(room(&table), Some(60));
-        assert_eq!(table.get(addr).unwrap().most_room(90), Some(60));
+        assert_eq!(table.get(addr).unwrap().most_room(90).map(|room| room.bytes), Some(60));
         // Reported again for another reason, but not asked since.
         table.observe(&HostObserved { disk: Some((disk(0), Millis(1))), ..seen(3, 0) });
         assert_eq!(room(&table), Some(60));
         // Read while the copy ran: it is counted twice, and at least once.
         table.observe(&seen(2, 30));
         assert_eq!(room(&table), Some(30));
-        assert_eq!(table.get(addr).unwrap().most_room(90), Some(60));
+        assert_eq!(table.get(addr).unwrap().most_room(90).map(|room| room.bytes), Some(60));
         table.observe(&seen(4, 30));
         assert_eq!(room(&table), Some(60));
         assert!(table.get(addr).unwrap().landed.is_empty());

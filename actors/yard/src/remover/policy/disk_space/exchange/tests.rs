@@ -18,6 +18,7 @@ use crate::remover::samples::{host, name};
 use crate::remover::{
     CopyHolderStatus, RemovalBook, RemoverPieceContext, RemoverPolicy, RemoverSettings, RoomWanted,
 };
+use crate::room::CountedRoom;
 use crate::settings::popularity::DailyBudget;
 
 const NOW: Millis = Millis(10_000_000);
@@ -114,7 +115,8 @@ impl ExchangeFixture {
             grade: 1,
             old_hosts_carry: true,
         });
-        let rooms = (1..=self.hosts).map(|last| (host(last), self.room)).collect();
+        let room = CountedRoom { bytes: self.room, disk_read_at: NOW };
+        let rooms = (1..=self.hosts).map(|last| (host(last), room)).collect();
         self.policy.set_room_wanted(RoomWanted { files: files.collect(), rooms });
         let in_flight = InFlight::default();
         let context = RemoverPieceContext { book: &self.book, in_flight: &in_flight, now: NOW };
@@ -286,9 +288,11 @@ fn demand_is_compared_for_each_byte() {
 }
 
 #[test]
-fn a_hot_file_replaces_the_copies_with_the_least_demand() {
+fn a_hot_file_needs_no_budget_and_replaces_the_least_demanded_copies() {
     let rows = [("hot", 100, 0, 0.0), ("a", 60, 1, 5.0), ("b", 80, 2, 1.0)];
-    let mut yard = yard(&rows, 2, settings());
+    let mut settings = settings();
+    settings.exchange.daily_budget = DailyBudget::Bytes(0);
+    let mut yard = yard(&rows, 2, settings);
     let proposal = yard.propose_with_hits(9, &[(0, 100)]);
     assert_eq!(yard.removed(&proposal), ["b"]);
 }
