@@ -17,6 +17,12 @@ use super::row_filter::AuditFilterQuery;
 use crate::http::node_state::NodeHttpState;
 use crate::http::problem::{ProblemResponse, Refusal};
 
+/// Lines of JSON, compressed with gzip.
+#[derive(utoipa::ToSchema)]
+#[schema(value_type = String, format = Binary)]
+#[allow(dead_code, reason = "only its schema is used")]
+struct CompressedRows(Vec<u8>);
+
 /// `GET /audit/export`.
 #[utoipa::path(
     get,
@@ -30,7 +36,7 @@ use crate::http::problem::{ProblemResponse, Refusal};
     responses((
         status = 200,
         description = "Lines of JSON, compressed with gzip",
-        body = String,
+        body = inline(CompressedRows),
         content_type = "application/gzip"
     ))
 )]
