@@ -19,7 +19,7 @@ use figure::BenchFigure;
 use subjects::boxes::{box_actor, box_cluster, boxes_http};
 use subjects::node::{access, audit, cluster_speed, console, journal, whole_node};
 use subjects::shares::{share_links, share_reclaim, share_table};
-use subjects::yard::{caches, catalog, event_log, host_count, planner, transfers};
+use subjects::yard::{caches, catalog, event_log, host_count, placement, planner, transfers};
 
 /// The same allocator as in the program.
 #[cfg(feature = "jemalloc")]
@@ -31,11 +31,12 @@ type BenchSubject = fn() -> Result<Vec<BenchFigure>>;
 
 /// The subjects in the order of the table. The node is the last one, because it removes a million files.
 /// Afterwards a file system without a journal creates new files slowly for minutes.
-const SUBJECTS: [(&str, BenchSubject); 20] = [
+const SUBJECTS: [(&str, BenchSubject); 21] = [
     ("catalog", catalog::measure),
     ("event-log", event_log::measure),
     ("planner", planner::measure),
     ("caches", caches::measure),
+    ("placement", placement::measure),
     ("hosts", host_count::measure),
     ("journal", journal::measure),
     ("shares", share_table::measure),

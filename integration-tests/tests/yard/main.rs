@@ -3,6 +3,7 @@
 
 mod by_hand;
 mod cluster;
+mod exchanges;
 mod explains;
 mod hosts;
 mod inputs;

@@ -9,13 +9,13 @@ use reelyard_integration_tests::rigs::yard::{ProcessYard, RoleProcess, holds, wa
 use serde_json::Value;
 
 /// Short intervals between the rounds of planning and removing.
-const QUICK: [(&str, &str); 3] = [
+pub(super) const QUICK: [(&str, &str); 3] = [
     ("remover.interval", "\"200ms\""),
     ("calls.disk_interval", "\"500ms\""),
     ("calls.inventory_interval", "\"1s\""),
 ];
 
-fn put(dir: &Path, name: &str, bytes: &[u8]) -> Result<()> {
+pub(super) fn put(dir: &Path, name: &str, bytes: &[u8]) -> Result<()> {
     std::fs::create_dir_all(dir)?;
     Ok(std::fs::write(dir.join(name), bytes)?)
 }
@@ -25,7 +25,7 @@ fn copies(ground: &ProcessYard, destinations: usize, name: &str, bytes: &[u8]) -
     (0..destinations).filter(|i| holds(&ground.copies(*i).join(name), bytes)).count()
 }
 
-fn everything_is_looked_at(ground: &ProcessYard, roles: &[&RoleProcess]) -> Result<()> {
+pub(super) fn everything_is_looked_at(ground: &ProcessYard, roles: &[&RoleProcess]) -> Result<()> {
     let rounds = || ground.get("/api/v1/removals")?["counters"]["rounds"].as_u64();
     let before = wait_for("a first look at all copies", roles, || rounds().filter(|n| *n > 0))?;
     wait_for("another look at all copies", roles, || rounds().filter(|n| *n > before + 2).map(drop))

@@ -65,6 +65,9 @@ pub struct DemandSummary {
     pub ordered: usize,
 }
 
+/// A million files have little memory: this is the largest size of one.
+const _: () = assert!(size_of::<FileMemory>() <= 24);
+
 const NOTHING: FileMemory = FileMemory { sums: [0.0; KEPT], since_hour: UNKNOWN };
 
 #[derive(Clone, Copy, Debug)]
