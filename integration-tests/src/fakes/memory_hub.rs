@@ -25,6 +25,10 @@ struct HubState {
     deaf: BTreeSet<u64>,
     /// Calls of each node that did not arrive because its links are cut.
     refused: BTreeMap<u64, u64>,
+    /// Whether no entries of a log arrive, while votes and heartbeats do.
+    holds_log: bool,
+    /// How many calls with entries did not arrive because of that.
+    held: u64,
     /// The time of a call to its node, and of an answer back.
     way: Duration,
     /// A fault for the next part of a snapshot with data.
@@ -123,6 +127,24 @@ impl MemoryHub {
         self.state().refused.get(&node).copied().unwrap_or_default()
     }
 
+    /// Lets no entries of a log arrive, or lets them arrive again. Votes and heartbeats arrive.
+    pub fn hold_log(&self, holds: bool) {
+        self.state().holds_log = holds;
+    }
+
+    /// How many calls with entries did not arrive because they were held.
+    pub fn held_calls(&self) -> u64 {
+        self.state().held
+    }
+
+    /// Whether a call of this kind is held now.
+    fn holds(&self, kind: CallKind) -> bool {
+        let mut state = self.state();
+        let is_held = state.holds_log && kind == CallKind::Log;
+        state.held += u64::from(is_held);
+        is_held
+    }
+
     /// Lets each call take this time to its node, and each answer this time back.
     pub fn set_way(&self, way: Duration) {
         self.state().way = way;
@@ -217,13 +239,16 @@ impl Transport for HubTransport {
     fn call(
         &self,
         target: &CallTarget,
-        _: CallKind,
+        kind: CallKind,
         mut request: Vec<u8>,
     ) -> BoxFuture<'static, Result<Vec<u8>, NodeUnreachable>> {
         let (hub, node, target) = (self.hub.clone(), self.node, target.node);
         Box::pin(async move {
             let lost =
                 || NodeUnreachable { node: target, why: "the connection is lost".to_owned() };
+            if hub.holds(kind) {
+                return Err(lost());
+            }
             let fault = hub.fault_of(&request);
             match fault {
                 Some(SnapshotFault::Damage) => {

@@ -628,7 +628,7 @@ fn rows(table: &AccessTable) -> Vec<Vec<u8>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 150, ..ProptestConfig::default() })]
 
     #[test]
     fn the_view_accepts_exactly_the_credentials_of_the_model(

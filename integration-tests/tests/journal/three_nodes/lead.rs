@@ -84,6 +84,34 @@ fn a_leader_goes_on_when_its_wanted_successor_is_silent() {
     });
 }
 
+/// The log of a new leader ends with entries that no quorum has confirmed yet.
+#[test]
+fn a_new_leader_decides_only_after_its_whole_log_is_applied() {
+    const CALLS_WITHOUT_ENTRIES: u64 = 20;
+    on_a_system(async {
+        let cluster = JournalCluster::found().await;
+        let (old, epoch) = cluster.leader(|_, _| true).await;
+        cluster.commit(1, 0).await;
+        cluster.hub.hold_log(true);
+        cluster.hub.isolate(old);
+        let others = || cluster.members.iter().filter(|(node, _)| **node != old);
+        eventually("another node has votes, and its entries do not arrive", || {
+            cluster.hub.held_calls() >= CALLS_WITHOUT_ENTRIES
+        })
+        .await;
+        for (node, member) in others() {
+            let leads = member.journal.leadership().borrow().epoch();
+            assert_eq!(leads, None, "node {node} decides by an old state");
+        }
+        cluster.hub.hold_log(false);
+        cluster.leader(|node, now| node != old && now > epoch).await;
+        cluster.hub.heal();
+        cluster.commit(2, 0).await;
+        assert_same(&cluster.agreed().await);
+        cluster.stop().await;
+    });
+}
+
 /// Its heartbeats arrive, so the others would follow it without end.
 #[test]
 fn a_leader_that_gets_no_answers_makes_room_for_another_one() {
