@@ -1,6 +1,6 @@
 //! The process around the actors of Reelyard: configuration, command line, the two roles, HTTP.
 //!
-//! The actors and their rules are in the crate `reelyard-actors`.
+//! The actors and their rules are in the crates of the folder `actors`.
 
 pub mod box_client;
 pub mod cli;
@@ -14,5 +14,6 @@ pub mod logging;
 pub mod node;
 pub mod reloading;
 pub mod role;
+pub mod running_node;
 pub mod terminal;
 pub mod worker;

@@ -19,7 +19,7 @@ use super::client::{NodeArgs, NodeClient, PageArgs};
 use crate::cli::output::{OutputArgs, Printer, ViewArgs, plain};
 use crate::cli::support::failure::CommandFailure;
 use crate::cli::support::layers::LayerArgs;
-use crate::config::import::{LegacyProgram, import};
+use crate::config::legacy::{LegacyProgram, import};
 use crate::config::reading::exposed;
 use crate::config::{self, EffectiveSetting, NodeConfig, RoleConfig, SettingOrigin, WorkerConfig};
 

@@ -1,16 +1,20 @@
 //! `reelyard demo`.
 
+use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use bytesize::ByteSize;
 use clap::Args;
+use reelyard_core::counted::counted;
 use reelyard_core::host::BitsPerSecond;
 
+use crate::cli::output::cell::{self, count, maybe, text, texts};
+use crate::cli::output::{ListCell, ListColumn, ListTable, OutputArgs, plain};
 use crate::cli::support::failure::CommandFailure;
 use crate::config::size_argument;
-use crate::demo::{self, DemoCatalog, NodeCount};
+use crate::demo::{self, DemoCatalog, DemoResult, NodeCount};
 
 /// Options of the demo.
 #[derive(Clone, Debug, Args)]
@@ -56,6 +60,44 @@ pub fn run(args: DemoArgs) -> Result<ExitCode, CommandFailure> {
         },
         copy_speed: BitsPerSecond(args.megabits.saturating_mul(1_000_000)),
         listen: args.listen,
+        print: print_result,
     };
     Ok(demo::run(&options)?)
+}
+
+/// Prints the table of files and the summary.
+fn print_result(result: &DemoResult) -> io::Result<()> {
+    let mut table = ListTable::new([
+        ListColumn::right("RANK"),
+        ListColumn::name("FILE"),
+        ListColumn::right("SIZE").leaves(1),
+        ListColumn::right("HITS").leaves(2),
+        ListColumn::right("TRIES").leaves(3),
+        ListColumn::left("PLACED ON"),
+        ListColumn::left("VERIFIED"),
+    ]);
+    for (rank, row) in (1_u64..).zip(&result.rows) {
+        table.row([
+            count(rank),
+            cell::name(&row.name),
+            ListCell::Bytes(row.size),
+            maybe(Some(row.hits).filter(|hits| *hits > 0), count),
+            text(row.tries),
+            texts(row.copies.iter().map(|(host, _)| host)),
+            text(row.word()),
+        ]);
+    }
+    OutputArgs::default().printer(&mut io::stdout()).table(&table)?;
+    let expected = result.rows.iter().filter(|row| !row.ignored).count();
+    let verified = result.rows.iter().filter(|row| !row.ignored && row.is_good()).count();
+    let retried: usize = result.rows.iter().map(|row| row.tries.saturating_sub(1)).sum();
+    let overtaking = result.rows.iter().filter(|row| row.hits > 0 && row.overtook > 0).count();
+    println!("placed and verified  {verified} of {expected} files, each on one destination");
+    let overtaking = counted(overtaking, "file", "files");
+    println!("hot                  {overtaking} overtook better-ranked ones");
+    println!("retried              {}", counted(retried, "copy", "copies"));
+    for failure in &result.failures {
+        println!("  {}", plain(failure));
+    }
+    Ok(())
 }

@@ -4,7 +4,8 @@ use reelyard_core::clock::Clock;
 
 use crate::cli::support::failure::CommandFailure;
 use crate::cli::support::layers::RunArgs;
-use crate::node::{LoadedNodeConfig, RunningNode};
+use crate::node::LoadedNodeConfig;
+use crate::running_node::RunningNode;
 use crate::{logging, role};
 
 /// Runs a node until a stop signal.

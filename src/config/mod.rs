@@ -11,8 +11,8 @@
 mod difference;
 mod example;
 pub(crate) mod groups;
-pub mod import;
 mod known_keys;
+pub mod legacy;
 mod node;
 mod node_order;
 pub mod reading;

@@ -1,13 +1,12 @@
 //! The result of the demo: every expected copy is read back and hashed.
 
 use std::collections::HashMap;
-use std::io::{self, Read};
+use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use reelyard_api::TaskView;
-use reelyard_core::counted::counted;
 use reelyard_core::host::HostAddr;
 use reelyard_core::names::NameText;
 use reelyard_protocol::worker::ContentHash;
@@ -15,26 +14,31 @@ use reelyard_yard::task_manager::TaskState;
 
 use super::cancellable::CancellationToken;
 use super::masters::DemoMaster;
-use crate::cli::output::cell::{self, count, maybe, text, texts};
-use crate::cli::output::{ListCell, ListColumn, ListTable, OutputArgs, plain};
 
 /// Result for one master.
-struct MasterResult {
-    name: NameText,
-    size: u64,
+pub struct MasterResult {
+    /// The file name in its source directory.
+    pub name: NameText,
+    /// Its size in bytes.
+    pub size: u64,
     /// Destinations with the file, each with whether its bytes are right.
-    copies: Vec<(HostAddr, bool)>,
-    tries: usize,
-    hits: u32,
+    pub copies: Vec<(HostAddr, bool)>,
+    /// Number of copies that were planned.
+    pub tries: usize,
+    /// Its rising hits when it was planned.
+    pub hits: u32,
     /// Number of better-ranked files that were planned after this one.
-    overtook: usize,
-    ignored: bool,
+    pub overtook: usize,
+    /// Whether it is an advertisement, which gets no copy.
+    pub ignored: bool,
 }
 
 /// The results of all masters.
 pub struct DemoResult {
-    rows: Vec<MasterResult>,
-    failures: Vec<String>,
+    /// The masters, best rank first.
+    pub rows: Vec<MasterResult>,
+    /// Each failed copy with its reason.
+    pub failures: Vec<String>,
 }
 
 impl DemoResult {
@@ -87,50 +91,11 @@ impl DemoResult {
     pub fn is_good(&self) -> bool {
         self.rows.iter().all(MasterResult::is_good)
     }
-
-    /// Prints the table of files and the summary.
-    ///
-    /// # Errors
-    /// Standard output cannot be written.
-    pub fn print(&self) -> io::Result<()> {
-        let mut table = ListTable::new([
-            ListColumn::right("RANK"),
-            ListColumn::name("FILE"),
-            ListColumn::right("SIZE").leaves(1),
-            ListColumn::right("HITS").leaves(2),
-            ListColumn::right("TRIES").leaves(3),
-            ListColumn::left("PLACED ON"),
-            ListColumn::left("VERIFIED"),
-        ]);
-        for (rank, row) in (1_u64..).zip(&self.rows) {
-            table.row([
-                count(rank),
-                cell::name(&row.name),
-                ListCell::Bytes(row.size),
-                maybe(Some(row.hits).filter(|hits| *hits > 0), count),
-                text(row.tries),
-                texts(row.copies.iter().map(|(host, _)| host)),
-                text(row.word()),
-            ]);
-        }
-        OutputArgs::default().printer(&mut io::stdout()).table(&table)?;
-        let expected = self.rows.iter().filter(|row| !row.ignored).count();
-        let verified = self.rows.iter().filter(|row| !row.ignored && row.is_good()).count();
-        let retried: usize = self.rows.iter().map(|row| row.tries.saturating_sub(1)).sum();
-        let overtaking = self.rows.iter().filter(|row| row.hits > 0 && row.overtook > 0).count();
-        println!("placed and verified  {verified} of {expected} files, each on one destination");
-        let overtaking = counted(overtaking, "file", "files");
-        println!("hot                  {overtaking} overtook better-ranked ones");
-        println!("retried              {}", counted(retried, "copy", "copies"));
-        for failure in &self.failures {
-            println!("  {}", plain(failure));
-        }
-        Ok(())
-    }
 }
 
 impl MasterResult {
-    fn is_good(&self) -> bool {
+    /// Whether it has the copies that it needs, and no other.
+    pub fn is_good(&self) -> bool {
         match self.copies.as_slice() {
             [] => self.ignored,
             [(_, right)] => *right && !self.ignored,
@@ -138,7 +103,8 @@ impl MasterResult {
         }
     }
 
-    fn word(&self) -> &'static str {
+    /// The result in a word.
+    pub fn word(&self) -> &'static str {
         match self.copies.as_slice() {
             [] if self.ignored => "ignored",
             [] => "MISSING",

@@ -16,6 +16,7 @@ mod script;
 mod show;
 mod yard;
 
+use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -30,12 +31,12 @@ use api::DemoApi;
 use cancellable::{CancellationToken, run_cancellable};
 use cluster::leader_fall::LeaderFall;
 use cluster::{DemoCluster, forming};
-use demo_result::DemoResult;
 use progress::{DemoScreen, ProgressBars};
 use script::{DemoScript, HIT_BASE};
 use show::{DemoRun, LOOK};
 use yard::{DemoDirectories, DemoPlan, DemoYard};
 
+pub use demo_result::DemoResult;
 pub use script::DemoCatalog;
 pub use yard::NodeCount;
 
@@ -52,6 +53,8 @@ pub struct DemoOptions {
     pub copy_speed: BitsPerSecond,
     /// Address of the first node; a free port by default.
     pub listen: Option<SocketAddr>,
+    /// Prints the result.
+    pub print: fn(&DemoResult) -> io::Result<()>,
 }
 
 /// Runs the demo until its end, Ctrl-C, SIGTERM or the end of its terminal.
@@ -192,7 +195,7 @@ async fn perform(
     let reading =
         run_cancellable(move |wanted| DemoResult::reach(&masters, &tasks, &destinations, wanted));
     let verdict = reading.await?;
-    screen.suspend(|| verdict.print())?;
+    screen.suspend(|| (options.print)(&verdict))?;
     let kept = match &mut cluster {
         Some(cluster) => cluster.report().await,
         None => Ok(true),

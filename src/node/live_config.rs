@@ -42,7 +42,7 @@ impl LiveConfig {
     /// # Errors
     ///
     /// The HTTP client for calls to hosts cannot be created. Then nothing changes.
-    pub(super) fn set(
+    pub(crate) fn set(
         &self,
         config: NodeConfig,
         version: Option<u64>,

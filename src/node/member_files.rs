@@ -61,7 +61,7 @@ const LONGEST_READ: usize = 64 << 10;
 const AHEAD: usize = 2;
 
 /// The files of the other members.
-pub(super) struct MemberFiles {
+pub(crate) struct MemberFiles {
     cluster: Arc<ClusterLink>,
     journal: Journal,
     roots: Mutex<BTreeMap<RootName, RootSight>>,
@@ -92,7 +92,7 @@ struct FileAtMember {
 }
 
 impl MemberFiles {
-    pub(super) fn new(cluster: Arc<ClusterLink>, journal: Journal) -> Self {
+    pub(crate) fn new(cluster: Arc<ClusterLink>, journal: Journal) -> Self {
         let slots = Arc::new(Semaphore::new(AT_ONCE));
         MemberFiles { cluster, journal, roots: Mutex::default(), slots }
     }

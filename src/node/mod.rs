@@ -1,18 +1,17 @@
-//! The role of a node: builds the actors, wires them, stops them in order.
+//! The parts of a node: its actors with their wiring, its link to the cluster, its settings.
 
-mod actors;
-mod admin_token;
-mod cluster;
-mod identity;
-mod live_config;
-mod member_files;
-mod name_sweep;
-mod node_clocks;
-mod node_error;
-mod reload;
-mod running_node;
-mod settings;
-mod share_links;
+pub(crate) mod actors;
+pub(crate) mod admin_token;
+pub(crate) mod cluster;
+pub(crate) mod identity;
+pub(crate) mod live_config;
+pub(crate) mod member_files;
+pub(crate) mod name_sweep;
+pub(crate) mod node_clocks;
+pub(crate) mod node_error;
+pub(crate) mod reload;
+pub(crate) mod settings;
+pub(crate) mod share_links;
 
 pub use actors::{BoxServices, HostActor, HostActors, WebhookActors, Wiring};
 pub use admin_token::AdminTokenFiles;
@@ -20,7 +19,6 @@ pub use cluster::{ClusterLink, ForwardedStream, own_url};
 pub use live_config::{ActiveConfig, LiveConfig};
 pub use node_error::NodeError;
 pub use reload::{LoadedNodeConfig, NodeReloader};
-pub use running_node::RunningNode;
 pub use settings::{
     audit_dir, journal_dir, remover as remover_settings, simulation_rules, tasks as task_settings,
 };

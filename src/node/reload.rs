@@ -41,18 +41,18 @@ pub struct NodeReloader {
 }
 
 /// The settings in force, and their sources.
-pub(super) struct RunningSettings {
-    pub(super) effective: Vec<EffectiveSetting>,
-    pub(super) layers: Layers,
+pub(crate) struct RunningSettings {
+    pub(crate) effective: Vec<EffectiveSetting>,
+    pub(crate) layers: Layers,
     /// The settings that the sources set when they were last read.
-    pub(super) own: Gathered,
+    pub(crate) own: Gathered,
     /// The settings on record in force. None if the node runs with its own ones.
-    pub(super) record: Option<RecordedSettings>,
+    pub(crate) record: Option<RecordedSettings>,
 }
 
 impl RunningSettings {
     /// Makes the cluster's page and warnings say how the node runs with the settings on record.
-    pub(super) fn show_in(&self, config: &NodeConfig, cluster: &ClusterLink) {
+    pub(crate) fn show_in(&self, config: &NodeConfig, cluster: &ClusterLink) {
         let differing = self.record.as_ref().map(|record| record.differing(&self.own));
         let keys = differing.unwrap_or_default().into_iter().map(|difference| difference.key);
         let silent = config.share.webhooks.webhooks.without_secret();
@@ -107,7 +107,7 @@ fn unreadable_secrets(before: &NodeConfig, after: &NodeConfig) -> ConfigFaults {
 
 impl NodeReloader {
     /// For a node that runs with `live` and the settings `running`.
-    pub(super) fn new(
+    pub(crate) fn new(
         running: RunningSettings,
         (live, actors, share_links, cluster): (
             LiveConfig,

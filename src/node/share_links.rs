@@ -32,7 +32,7 @@ use crate::config::NodeConfig;
 const TRUSTED_FOR: Duration = Duration::from_secs(1);
 
 /// The public links, served while any root is configured. A reload can change all their settings.
-pub(super) struct ShareLinks {
+pub(crate) struct ShareLinks {
     collaborators: ShareServerCollaborators,
     /// Locked while a server is replaced.
     running: Mutex<RunningShareServers>,
@@ -69,7 +69,7 @@ pub struct ShareLinksView {
 }
 
 /// Opens the roots of the configuration that exist.
-pub(super) fn open_roots(config: &NodeConfig) -> Roots {
+pub(crate) fn open_roots(config: &NodeConfig) -> Roots {
     Roots::open(named(config))
 }
 
@@ -80,7 +80,7 @@ fn named(config: &NodeConfig) -> Vec<(RootName, PathBuf)> {
 
 impl ShareLinks {
     /// Starts serving the links, if any root is configured.
-    pub(super) async fn start(
+    pub(crate) async fn start(
         live: &LiveConfig,
         roots: Roots,
         (journal, cluster): (&Journal, &Arc<ClusterLink>),
@@ -117,7 +117,7 @@ impl ShareLinks {
         Ok(links)
     }
 
-    pub(super) fn view(&self) -> Arc<ShareLinksView> {
+    pub(crate) fn view(&self) -> Arc<ShareLinksView> {
         Arc::clone(&self.view)
     }
 
@@ -126,7 +126,7 @@ impl ShareLinks {
     /// # Errors
     ///
     /// The address cannot be used, or the node is stopping. Then nothing has changed.
-    pub(super) async fn prepare(
+    pub(crate) async fn prepare(
         &self,
         config: &NodeConfig,
     ) -> Result<Option<TcpListener>, NodeError> {
@@ -146,7 +146,7 @@ impl ShareLinks {
 
     /// Applies `config` with the listener from [`ShareLinks::prepare`]: changes the roots and the
     /// server.
-    pub(super) async fn apply_config(&self, config: &NodeConfig, listener: Option<TcpListener>) {
+    pub(crate) async fn apply_config(&self, config: &NodeConfig, listener: Option<TcpListener>) {
         let (roots, named) = (self.view.roots.clone(), named(config));
         if tokio::task::spawn_blocking(move || roots.change(named)).await.is_err() {
             tracing::error!("cannot open the share roots, the old ones stay in use");
@@ -215,7 +215,7 @@ impl ShareLinks {
 
     /// Stops the servers. Running answers may finish within `share.drain_timeout`, or until
     /// `hurry`. Other nodes may read files that are open for them, and no more.
-    pub(super) async fn stop(&self, hurry: impl Future<Output = ()>) {
+    pub(crate) async fn stop(&self, hurry: impl Future<Output = ()>) {
         let drain = self.view.live.now().config.share.links.drain_timeout;
         let ends = async {
             tokio::select! {

@@ -27,15 +27,15 @@ use reelyard_worker::box_host::{BoxHostHandle, BoxHostView, end_left_hooks};
 use reelyard_worker::downloader::disk::base_dir::{BaseDir, TEMP_DIR};
 use reelyard_worker::downloader::disk::hash_cache::HashCache;
 use reelyard_worker::downloader::disk::inventory::InventoryService;
-use reelyard_worker::downloader::disk::state_store::StateStore;
-use reelyard_worker::downloader::disk::state_store_error::StateStoreError;
 use reelyard_worker::downloader::fetching::fetch::Fetcher;
 use reelyard_worker::downloader::fetching::partials::Partials;
 use reelyard_worker::downloader::legacy::external_program::end_left_downloads;
-use reelyard_worker::downloader::managers::epoch_guard::EpochGuard;
 use reelyard_worker::downloader::managers::node_link::{NodeLink, NodeLinkSettings, NodeLinkView};
 use reelyard_worker::downloader::managers::seen_managers::SeenManagersHandle;
 use reelyard_worker::downloader::{DownloaderHandle, DownloaderView};
+use reelyard_worker::kept_state::epoch_guard::EpochGuard;
+use reelyard_worker::kept_state::state_store::StateStore;
+use reelyard_worker::kept_state::state_store_error::StateStoreError;
 use reelyard_worker::traffic::gauge::{CopyCounts, LinkGauge, LinkSettings};
 use serde::{Deserialize, Serialize};
 

@@ -1,5 +1,6 @@
 #![doc = include_str!("README.md")]
 
+mod maintenance;
 mod open_commits;
 mod owner;
 mod owners;
@@ -21,6 +22,10 @@ use std::time::{Duration, Instant};
 
 use actix::Recipient;
 use futures::future::BoxFuture;
+pub use maintenance::backup::{BackupError, BackupSummary, back_up, restore};
+pub use maintenance::identify::{found_cluster, has_store, keep_joiner, stored_identity};
+pub use maintenance::report::{Condition, PieceSize, SnapshotReport, StoreFault, StoreReport};
+pub use maintenance::upkeep::{UpkeepError, accept_loss, check};
 pub use raft::{HandOverError, MemberChange, MemberChangeError};
 pub use reads::BehindEntry;
 use reelyard_replication::{
@@ -30,12 +35,6 @@ use reelyard_replication::{
 pub use reelyard_replication::{NoPeers, NodeUnreachable, Transport};
 pub use settings::{JournalConfig, JournalOptions, OpenError};
 pub use status::{JournalStatus, SnapshotOnWay};
-pub use store::identify::{found_cluster, has_store, keep_joiner, stored_identity};
-pub use store::maintenance::backup::{BackupError, BackupSummary, back_up, restore};
-pub use store::maintenance::report::{
-    Condition, PieceSize, SnapshotReport, StoreFault, StoreReport,
-};
-pub use store::maintenance::upkeep::{UpkeepError, accept_loss, check};
 pub use store::{StoreIdentity, StoreObserver};
 use tokio::runtime::Handle;
 use tokio::sync::watch;

@@ -7,8 +7,9 @@
 mod access;
 mod access_log;
 mod counters;
+mod for_others;
 mod operator_warnings;
-mod passing;
+mod other_nodes;
 mod server;
 mod service;
 mod serving;
@@ -23,8 +24,8 @@ pub use access_log::{
     LinkAccessReader, LinkAccessRow, LoggedAddress,
 };
 pub use counters::ShareServerCounters;
-pub use passing::for_others::{ArchiveForOther, FileForOther, SharedFiles};
-pub use passing::other_nodes::{
+pub use for_others::{ArchiveForOther, FileForOther, SharedFiles};
+pub use other_nodes::{
     CountedThere, NotPassed, OtherNodes, PassedBytes, PassedFile, Passing, SharedFileFacts,
 };
 pub use server::{ShareServer, ShareServerCollaborators, ShareServerMeter};

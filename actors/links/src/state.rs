@@ -16,7 +16,7 @@ use crate::access::throttle::Throttle;
 use crate::access_log::LinkAccessLog;
 use crate::counters::LinkCounts;
 use crate::operator_warnings::OperatorWarnings;
-use crate::passing::other_nodes::OtherNodes;
+use crate::other_nodes::OtherNodes;
 use crate::serving::archive::ArchiveLimiter;
 use crate::serving::page_handoff::PageHandoff;
 use crate::serving::watch::DownloadWatch;

@@ -9,8 +9,9 @@ use reelyard_core::clock::Millis;
 use reelyard_core::host::{HostAddr, HostKind, HostRole};
 use reelyard_core::names::FileId;
 use reelyard_protocol::legacy::cfw::DiskFigures;
-use reelyard_yard::catalog::ranking::{CopiesWanted, Ranking};
+use reelyard_yard::catalog::ranking::Ranking;
 use reelyard_yard::cfw_worker::{HostObserved, Inventory};
+use reelyard_yard::settings::copies::CopiesWanted;
 use reelyard_yard::task_manager::HostSetting;
 use roaring::RoaringBitmap;
 

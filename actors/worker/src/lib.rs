@@ -4,5 +4,6 @@
 
 pub mod box_host;
 pub mod downloader;
+pub mod kept_state;
 pub mod processes;
 pub mod traffic;

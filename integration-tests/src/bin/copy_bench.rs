@@ -24,11 +24,11 @@ use reelyard_worker::downloader::copying::cancel::CopyCancellation;
 use reelyard_worker::downloader::copying::order::CopyOrder;
 use reelyard_worker::downloader::disk::base_dir::BaseDir;
 use reelyard_worker::downloader::disk::hash_cache::HashCache;
-use reelyard_worker::downloader::disk::state_store::StateStore;
 use reelyard_worker::downloader::fetching::fetch::Fetcher;
 use reelyard_worker::downloader::fetching::live_rate::LiveRate;
 use reelyard_worker::downloader::fetching::partials::{KeepFor, Partials};
 use reelyard_worker::downloader::fetching::source_stream::SourcePort;
+use reelyard_worker::kept_state::state_store::StateStore;
 
 fn main() -> Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

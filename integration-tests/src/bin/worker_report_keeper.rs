@@ -7,7 +7,7 @@ use anyhow::Context;
 use reelyard_core::clock::Millis;
 use reelyard_core::names::FileName;
 use reelyard_protocol::worker::{ContentHash, Report, ReportedState, TaskId};
-use reelyard_worker::downloader::disk::state_store::StateStore;
+use reelyard_worker::kept_state::state_store::StateStore;
 
 fn main() -> anyhow::Result<()> {
     let mut arguments = std::env::args().skip(1);

@@ -13,7 +13,7 @@ use reelyard_integration_tests::probes::waiting::eventually;
 use reelyard_integration_tests::rigs::worker::worker_rig::{FakeNode, Rig, started};
 use reelyard_protocol::http_client::without_tls;
 use reelyard_protocol::worker::{ContentHash, FileHash, ReportedState};
-use reelyard_worker::downloader::disk::state_store::StateStore;
+use reelyard_worker::kept_state::state_store::StateStore;
 use reqwest::StatusCode;
 
 async fn get(url: String) -> reqwest::Response {

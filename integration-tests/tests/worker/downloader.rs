@@ -11,13 +11,13 @@ use reelyard_integration_tests::rigs::worker::worker_rig::Rig;
 use reelyard_protocol::worker::{Report, ReportedState, TaskId};
 use reelyard_worker::downloader::copying::order::CopyOrder;
 use reelyard_worker::downloader::disk::base_dir::BaseDir;
-use reelyard_worker::downloader::disk::state_store::StateStore;
 use reelyard_worker::downloader::fetching::fetch::Fetcher;
 use reelyard_worker::downloader::fetching::partials::{KeepFor, Partials};
 use reelyard_worker::downloader::fetching::source_stream::SourcePort;
 use reelyard_worker::downloader::{
     Downloader, DownloaderHandle, LinkWork, ReportsDelivered, StopTransfers, TakeOrders,
 };
+use reelyard_worker::kept_state::state_store::StateStore;
 use tokio::sync::watch;
 
 struct DownloaderRig {

@@ -5,8 +5,8 @@ use reelyard_integration_tests::probes::waiting::PATIENCE;
 use reelyard_integration_tests::rigs::small_disk::SmallDisk;
 use reelyard_integration_tests::rigs::worker::worker_rig::{FakeNode, Rig, started};
 use reelyard_protocol::worker::{Blame, ReportedState};
-use reelyard_worker::downloader::disk::state_store::StateStore;
-use reelyard_worker::downloader::managers::epoch_guard::KnownEpochs;
+use reelyard_worker::kept_state::epoch_guard::KnownEpochs;
+use reelyard_worker::kept_state::state_store::StateStore;
 
 #[actix::test]
 async fn a_copy_too_large_blames_the_destination_before_its_first_byte() {

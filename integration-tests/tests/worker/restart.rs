@@ -8,7 +8,7 @@ use reelyard_integration_tests::probes::waiting::eventually;
 use reelyard_integration_tests::rigs::worker::worker_process::WorkerProcess;
 use reelyard_integration_tests::rigs::worker::worker_rig::{FakeNode, Rig, started};
 use reelyard_protocol::worker::{ReportedState, TaskOrder};
-use reelyard_worker::downloader::disk::state_store::StateStore;
+use reelyard_worker::kept_state::state_store::StateStore;
 
 /// The program of a destination that can be killed.
 const PROGRAM: &str = env!("CARGO_BIN_EXE_worker_process");

@@ -154,7 +154,7 @@ async fn a_resumed_copy_whose_hash_is_wrong_is_started_again() {
 /// Stores the hash of other bytes for the interrupted copy.
 fn other_state(rig: &Rig) {
     use reelyard_file_server::tree_hash::{TreeHasher, Trunk};
-    use reelyard_worker::downloader::disk::state_store::StateStore;
+    use reelyard_worker::kept_state::state_store::StateStore;
     let store = StateStore::open(&rig.place.path().join("state")).unwrap();
     let mut partial = store.partials().unwrap().remove(0);
     let mut other = TreeHasher::resume(Trunk::default());

@@ -17,7 +17,7 @@ use reelyard_protocol::worker::{
 };
 use reelyard_worker::downloader::disk::base_dir::{BaseDir, BaseDirEntry};
 use reelyard_worker::downloader::disk::inventory::{BaseDirChange, BaseDirListing};
-use reelyard_worker::downloader::managers::epoch_guard::{MOST_AHEAD, NotObeyed};
+use reelyard_worker::kept_state::epoch_guard::{MOST_AHEAD, NotObeyed};
 
 use super::answer_parts::{JSON, TEXT, json, json_line, unauthorized};
 use super::router::{WorkerHttpCall, route};

@@ -5,7 +5,7 @@ use reelyard_protocol::boxes::{
     BoxAdoptionRequest, BoxAdoptionResponse, BoxInspectionRequest, HookRunRequest, HookRunResponse,
 };
 use reelyard_protocol::signed_call::SignedCallRefused;
-use reelyard_worker::downloader::managers::epoch_guard::EpochStepLimit;
+use reelyard_worker::kept_state::epoch_guard::EpochStepLimit;
 use serde::de::DeserializeOwned;
 
 use super::answer_parts::{JSON, TEXT, json_line, unauthorized};

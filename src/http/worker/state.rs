@@ -15,9 +15,9 @@ use reelyard_worker::box_host::BoxHostHandle;
 use reelyard_worker::downloader::disk::base_dir::BaseDir;
 use reelyard_worker::downloader::disk::inventory::InventoryService;
 use reelyard_worker::downloader::legacy::external_program::ExternalProgram;
-use reelyard_worker::downloader::managers::epoch_guard::EpochGuard;
 use reelyard_worker::downloader::managers::node_link::NodeLinkView;
 use reelyard_worker::downloader::managers::seen_managers::SeenManagersHandle;
+use reelyard_worker::kept_state::epoch_guard::EpochGuard;
 use reelyard_worker::traffic::gauge::LinkGauge;
 
 use crate::http::metrics::WorkerFigures;

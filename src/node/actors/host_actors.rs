@@ -70,7 +70,7 @@ impl HostActors {
     }
 
     /// Waits until all of these hosts have actors.
-    pub(in crate::node) async fn has(&self, hosts: impl Iterator<Item = HostAddr>) {
+    pub(crate) async fn has(&self, hosts: impl Iterator<Item = HostAddr>) {
         let hosts: Vec<HostAddr> = hosts.collect();
         let mut present = self.0.subscribe();
         let all = present.wait_for(|present| hosts.iter().all(|host| present.contains_key(host)));

@@ -3,7 +3,7 @@
 mod boxes;
 mod configured_pools;
 mod host_actors;
-pub(super) mod host_membership;
+pub(crate) mod host_membership;
 mod leadership;
 mod share_files;
 mod webhook_actors;

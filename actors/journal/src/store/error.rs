@@ -28,7 +28,7 @@ pub(crate) enum StoreError {
 }
 
 impl StoreError {
-    pub(super) fn damaged(what: &str, why: impl ToString) -> Self {
+    pub(crate) fn damaged(what: &str, why: impl ToString) -> Self {
         StoreError::Damaged { what: what.to_owned(), why: why.to_string() }
     }
 }

@@ -9,6 +9,7 @@ use reelyard_core::private_dir;
 use tokio::sync::{oneshot, watch};
 
 use super::database::head::Purged;
+use super::database::rewrite;
 use super::database::sled_database::{LOCK_PATIENCE, SLED};
 use super::database::snapshot_chunks;
 use super::database::trees::Trees;
@@ -17,7 +18,6 @@ use super::disk::durability_mark::MarkFile;
 use super::disk::identity_file::StoreIdentity;
 use super::disk::lock::DirectoryLock;
 use super::error::{StoreError, is_full};
-use super::maintenance::rewrite;
 use super::observer::StoreObserver;
 use super::opening::open_whole;
 use super::snapshot_readers::SnapshotReaders;

@@ -8,15 +8,13 @@
 //!
 //! **Invariant:** nothing in a store is changed before it is known to be whole.
 
-mod database;
-mod disk;
+pub(crate) mod database;
+pub(crate) mod disk;
 mod error;
-pub(crate) mod identify;
 mod journal_store;
-pub(crate) mod maintenance;
 mod observer;
-mod opening;
-mod record;
+pub(crate) mod opening;
+pub(crate) mod record;
 mod snapshot_readers;
 mod snapshots;
 mod writer;

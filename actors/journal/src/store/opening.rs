@@ -14,7 +14,7 @@ use crate::store::disk::durability_mark::{self, MarkState};
 use crate::store::disk::identity_file::StoreIdentity;
 
 /// Opens the store in `dir` if it has no fault.
-pub(super) fn open_whole(dir: &Path, node: u64) -> Result<(Trees, File), OpenError> {
+pub(crate) fn open_whole(dir: &Path, node: u64) -> Result<(Trees, File), OpenError> {
     let failed = |error: StoreError| OpenError::of_store(dir, error);
     let found = durability_mark::find(dir).map_err(|error| failed(error.into()))?;
     let (seen, log_file) = inspect(&dir.join(SLED)).map_err(failed)?;
@@ -60,7 +60,7 @@ fn check_identity(dir: &Path, asked: u64, found: &MarkState) -> Result<(), OpenE
 }
 
 /// Refuses a store that is older than its last known durable state.
-pub(super) fn check_mark(
+pub(crate) fn check_mark(
     dir: &Path,
     found: &MarkState,
     head: &StoreHead,
@@ -82,7 +82,7 @@ pub(super) fn check_mark(
 }
 
 /// Describes the loss of a store.
-pub(super) fn loss(
+pub(crate) fn loss(
     mark: &durability_mark::DurabilityMark,
     head: &StoreHead,
     log_end: u64,

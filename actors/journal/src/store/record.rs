@@ -17,15 +17,15 @@ const FRAME_BYTES: usize = 1 + LINK_BYTES + CHECKSUM_BYTES;
 
 /// The link of a value to its predecessor. For a row of the log it is the checksum of the row
 /// before it, which makes the log a chain.
-pub(super) type RecordLink = u32;
+pub(crate) type RecordLink = u32;
 
 /// The largest framed value in sled. A larger one could make a page outgrow a quarter of a segment,
 /// and sled puts such pages into files that it never syncs.
-pub(super) const LARGEST_VALUE: usize = 32 * 1024;
+pub(crate) const LARGEST_VALUE: usize = 32 * 1024;
 
 /// Why a stored value cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(super) enum BadRecord {
+pub(crate) enum BadRecord {
     #[error("its checksum does not match")]
     Checksum,
     #[error(
@@ -36,21 +36,21 @@ pub(super) enum BadRecord {
 
 /// A stored value with a correct checksum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct StoredRecord<'a> {
-    pub(super) body: &'a [u8],
+pub(crate) struct StoredRecord<'a> {
+    pub(crate) body: &'a [u8],
     /// None in values without a link, and in rows of versions that had no links.
-    pub(super) link: Option<RecordLink>,
+    pub(crate) link: Option<RecordLink>,
     /// Checksum to which the next row of the log links.
-    pub(super) checksum: RecordLink,
+    pub(crate) checksum: RecordLink,
 }
 
 /// Frames a body without a link.
-pub(super) fn frame(body: &[u8]) -> Vec<u8> {
+pub(crate) fn frame(body: &[u8]) -> Vec<u8> {
     framed(&[ALONE], body).0
 }
 
 /// Frames a body after `link`, and also returns the checksum.
-pub(super) fn frame_linked(link: RecordLink, body: &[u8]) -> (Vec<u8>, RecordLink) {
+pub(crate) fn frame_linked(link: RecordLink, body: &[u8]) -> (Vec<u8>, RecordLink) {
     let mut start = [LINKED; 1 + LINK_BYTES];
     start[1..].copy_from_slice(&link.to_le_bytes());
     framed(&start, body)
@@ -66,12 +66,12 @@ fn framed(start: &[u8], body: &[u8]) -> (Vec<u8>, RecordLink) {
 }
 
 /// The body of a stored value, if its checksum is correct.
-pub(super) fn unframe(record: &[u8]) -> Result<&[u8], BadRecord> {
+pub(crate) fn unframe(record: &[u8]) -> Result<&[u8], BadRecord> {
     read(record).map(|record| record.body)
 }
 
 /// A stored value with its link, if its checksum is correct.
-pub(super) fn read(record: &[u8]) -> Result<StoredRecord<'_>, BadRecord> {
+pub(crate) fn read(record: &[u8]) -> Result<StoredRecord<'_>, BadRecord> {
     let (framed, checksum) =
         record.split_last_chunk::<CHECKSUM_BYTES>().ok_or(BadRecord::Checksum)?;
     let checksum = u32::from_le_bytes(*checksum);

@@ -42,12 +42,11 @@ impl SettingValue for AccessLogPlace {
 }
 
 /// The logged part of an address.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LoggedAddress {
     /// The whole address.
     Full,
     /// The network: 24 bits of an IPv4 address, 48 bits of an IPv6 address.
-    #[default]
     Network,
 }
 

@@ -19,8 +19,8 @@ use super::link_head::{disposition, link_head, media_type};
 use super::link_request::LinkRequest;
 use crate::access::refusal::LinkRefusal;
 use crate::access::roots::OpenedShare;
-use crate::passing::file_source::FileSource;
-use crate::passing::other_nodes::{PassedBytes, SharedFileFacts};
+use crate::other_nodes::{PassedBytes, SharedFileFacts};
+use crate::serving::file_source::FileSource;
 use crate::state::{DisplayName, ShareServerState};
 
 /// A download ends if the node with its file sends nothing for this long.

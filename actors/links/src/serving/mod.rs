@@ -2,6 +2,7 @@
 
 pub(crate) mod archive;
 pub(crate) mod download;
+pub(crate) mod file_source;
 pub(crate) mod link_head;
 pub(crate) mod link_request;
 pub(crate) mod page_handoff;

@@ -15,11 +15,10 @@ use crate::share_expiry::policy::lifetimes::AllowedLifetimes;
 use crate::share_expiry::state::paths::path::RootName;
 
 /// The action at the limit of shares.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum AtLimit {
     /// New shares are refused.
-    #[default]
     Refuse,
     /// Ends the share with the nearest deadline. Shares without a deadline stay.
     NearestDeadline,

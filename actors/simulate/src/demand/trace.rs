@@ -56,13 +56,14 @@ mod tests {
     fn a_trace_has_the_requests_of_the_simulation() {
         let options = small();
         let trace = RequestTrace::of(&options, 85).unwrap();
+        let popularity = reelyard_yard::settings::popularity::PopularityConfig::default();
         let rules = crate::Rules {
             tasks: Default::default(),
             remover: Default::default(),
             window: std::time::Duration::from_secs(600),
             hit_base: 3,
-            popularity: Default::default(),
-            half_life: Default::default(),
+            popularity: popularity.mode,
+            half_life: popularity.half_life,
         };
         let report = simulate(&options, rules, &mut |_| {}).unwrap();
         assert_eq!(trace.requests.len() as u64, report.all.requests);

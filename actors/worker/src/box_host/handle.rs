@@ -18,9 +18,9 @@ use super::messages::{EndHooks, SettingsChanged};
 use super::ownership::claims::BoxClaims;
 use super::shared::{BoxHostSettings, BoxHostShared};
 use super::views::BoxHostView;
-use crate::downloader::disk::state_store::StateStore;
-use crate::downloader::disk::state_store_error::StateStoreError;
-use crate::downloader::managers::epoch_guard::{EpochGuard, EpochStepLimit, NotObeyed};
+use crate::kept_state::epoch_guard::{EpochGuard, EpochStepLimit, NotObeyed};
+use crate::kept_state::state_store::StateStore;
+use crate::kept_state::state_store_error::StateStoreError;
 
 /// How many checks of boxes run at a time.
 const LOOKS_AT_ONCE: usize = 4;

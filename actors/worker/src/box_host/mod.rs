@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 use actix::prelude::*;
 use tokio::sync::oneshot;
 
-pub use crate::box_host::ownership::box_claim::BoxClaim;
+pub use crate::kept_state::box_claim::BoxClaim;
 pub use handle::BoxHostHandle;
 pub use hook_runs::program::end_left_hooks;
 pub use hook_table::BoxHooks;
@@ -45,7 +45,7 @@ use reelyard_protocol::boxes::{
 };
 
 use crate::box_host::jobs::box_key::HostedBoxKey;
-use crate::downloader::managers::epoch_guard::Deposed;
+use crate::kept_state::epoch_guard::Deposed;
 use hook_runs::hook_execution::{GIVEN_UP, HookExecution};
 use hook_runs::program::HookCancellation;
 use inspection::box_probe::ProcessSnapshot;

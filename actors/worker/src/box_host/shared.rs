@@ -11,7 +11,7 @@ use super::hooks::HookSets;
 use super::ownership::claims::BoxClaims;
 use super::settings::BoxHostConfig;
 use super::views::BoxHostView;
-use crate::downloader::managers::epoch_guard::EpochGuard;
+use crate::kept_state::epoch_guard::EpochGuard;
 
 /// The operator's settings.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -41,9 +41,9 @@ use crate::downloader::copying::copy_threads::CopyThreads;
 use crate::downloader::copying::order::CopyOrder;
 use crate::downloader::copying::publisher::Publisher;
 use crate::downloader::copying::transfers::{TransferAction, Transfers};
-use crate::downloader::disk::state_store::StateStore;
 use crate::downloader::fetching::fetch::Fetcher;
 use crate::downloader::fetching::live_rate::LiveRate;
+use crate::kept_state::state_store::StateStore;
 use messages::CopiesAtOnceChanged;
 
 /// How often leftovers of copies are collected.

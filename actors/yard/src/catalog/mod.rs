@@ -21,6 +21,5 @@ pub mod watch;
 pub use crate::settings::ranking::WatchMode;
 pub use actor::Catalog;
 pub use checkpoint::checkpoint_file::CheckpointFile;
-pub use load_balancer::watched_servers::{AddressPattern, WatchedServers};
 pub use messages::*;
 pub use settings::{CatalogSettings, EventLogSettings};

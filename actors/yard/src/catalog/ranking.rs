@@ -10,6 +10,7 @@ use crate::catalog::files::grade_info::Grades;
 use crate::catalog::files::hitcount_history::HitcountHistory;
 use crate::catalog::files::input_contents::RankingFiles;
 use crate::catalog::popularity::popularity_order::{FileDemand, PopularityOrder};
+use crate::settings::copies::CopiesWanted;
 
 /// grade.info and hitcount.history, joined, and the demand for the files. Immutable once built; shared
 /// by `Arc`. About 30 bytes a file.
@@ -24,22 +25,7 @@ pub struct Ranking {
     by_demand: Option<Arc<[FileId]>>,
 }
 
-/// How many copies of a file there should be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CopiesWanted {
-    /// Whether grade.info sets the numbers (`TargetCopyCount`); otherwise each file has one
-    /// copy.
-    pub by_grade_info: bool,
-    /// The largest number; at least 1.
-    pub most: u32,
-}
-
 impl CopiesWanted {
-    /// Whether more than one copy of some file may be wanted.
-    pub fn are_several(self) -> bool {
-        self.by_grade_info && self.most > 1
-    }
-
     /// The wanted number of copies of `file`: at least 1.
     pub fn of(self, file: FileId, ranking: Option<&Ranking>) -> u32 {
         let target = ranking.filter(|_| self.are_several()).map(|ranking| ranking.target(file));

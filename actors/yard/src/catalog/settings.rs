@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use jiff::tz::TimeZone;
 
-use crate::catalog::load_balancer::watched_servers::WatchedServers;
 use crate::settings::YardConfig;
 use crate::settings::popularity::{HalfLife, PopularityConfig, PopularityMode};
 use crate::settings::ranking::{EventLogConfig, WatchMode};
+use crate::settings::watched_servers::WatchedServers;
 
 /// The inputs of a Catalog and the intervals of its checks.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -115,14 +115,15 @@ impl EventLogSettings {
     /// machine.
     pub fn new(dir: impl Into<PathBuf>) -> Self {
         let config = EventLogConfig::default();
+        let popularity = PopularityConfig::default();
         EventLogSettings {
             dir: dir.into(),
             watch_address: None,
             window: config.window,
             hit_base: config.hit_base.get(),
             time_zone: TimeZone::UTC,
-            popularity: PopularityMode::default(),
-            half_life: HalfLife::default(),
+            popularity: popularity.mode,
+            half_life: popularity.half_life,
         }
     }
 }

@@ -25,6 +25,6 @@ pub use policy::round::{Confirmation, Removal, RemovalProposal, RemoverWaits};
 pub use settings::{ExchangeRules, RemovalMode, RemoverSettings};
 pub use state::ending::Ending;
 pub use state::event::{Intent, RemovalEvent, RemovalOutcome, RemovalRefusal};
-pub use state::reason::{KeptBy, Reason, Spared};
+pub use state::reason::{Reason, Spared};
 pub use state::removal_book::{CopyKey, OpenRemoval, Pin, RemovalBook, RemovalRecord};
 pub use views::remover_view::*;

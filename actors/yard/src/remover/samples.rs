@@ -5,7 +5,8 @@ use reelyard_core::names::FileName;
 
 use crate::remover::state::ending::Ending;
 use crate::remover::state::event::{Intent, RemovalEvent};
-use crate::remover::state::reason::{KeptBy, Reason};
+use crate::remover::state::reason::Reason;
+use crate::settings::remover::KeptBy;
 
 pub(super) fn host(last: u8) -> HostAddr {
     format!("10.0.0.{last}:80").parse().unwrap()

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use reelyard_replication::ElectionConfig;
 
-use crate::catalog::ranking::CopiesWanted;
-use crate::remover::state::reason::KeptBy;
 use crate::settings::YardConfig;
+use crate::settings::copies::CopiesWanted;
 use crate::settings::popularity::{DailyBudget, KeepFactor, PopularityConfig};
+use crate::settings::remover::KeptBy;
 pub use crate::settings::remover::RemovalMode;
 
 /// Everything that can be set of the Remover.

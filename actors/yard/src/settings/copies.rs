@@ -84,13 +84,29 @@ settings! {
 }
 
 /// Whether new copies are planned.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PlanningMode {
     /// Copies are planned and carried out.
-    #[default]
     On,
     /// No copies are planned. Running copies continue, and an operator can still request a copy.
     Off,
 }
 
 setting_words!(PlanningMode: "on" => On, "off" => Off);
+
+/// How many copies of a file there should be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CopiesWanted {
+    /// Whether grade.info sets the numbers (`TargetCopyCount`); otherwise each file has one
+    /// copy.
+    pub by_grade_info: bool,
+    /// The largest number; at least 1.
+    pub most: u32,
+}
+
+impl CopiesWanted {
+    /// Whether more than one copy of some file may be wanted.
+    pub fn are_several(self) -> bool {
+        self.by_grade_info && self.most > 1
+    }
+}

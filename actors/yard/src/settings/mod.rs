@@ -11,7 +11,7 @@ pub mod placement;
 pub mod popularity;
 pub mod ranking;
 pub mod remover;
-mod watch;
+pub mod watched_servers;
 pub mod zone;
 
 use std::collections::BTreeMap;
@@ -19,10 +19,9 @@ use std::collections::BTreeMap;
 use reelyard_core::host::{HostAddr, HostRole};
 use reelyard_core::settings;
 
-use crate::catalog::ranking::CopiesWanted;
 use bandwidth::BandwidthConfig;
 use calls::CallConfig;
-use copies::{CopyConfig, HistoryConfig, IgnoreConfig, StorageConfig, TaskConfig};
+use copies::{CopiesWanted, CopyConfig, HistoryConfig, IgnoreConfig, StorageConfig, TaskConfig};
 use heartbeat::HeartbeatConfig;
 use hosts::HostConfig;
 use placement::PlacementConfig;

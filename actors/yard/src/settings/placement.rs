@@ -24,10 +24,9 @@ settings! {
 
 /// How copies are distributed over the destinations that can take them. In both modes an idle
 /// destination comes before a busy one, and no destination gets a file that does not fit.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PlacementPolicy {
     /// To the one with the most room.
-    #[default]
     Room,
     /// In turns, as in cfm.
     Ring,

@@ -33,11 +33,10 @@ settings! {
 }
 
 /// The use of remembered demand.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum PopularityMode {
     /// Files are copied by demand, and exchanges take place.
-    #[default]
     On,
     /// Demand is measured and shown only.
     Shadow,
@@ -48,10 +47,9 @@ pub enum PopularityMode {
 setting_words!(PopularityMode: "on" => On, "shadow" => Shadow, "off" => Off);
 
 /// The half-life of requests.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HalfLife {
     /// The one of several that predicts best.
-    #[default]
     Auto,
     /// Always this one.
     Fixed(Duration),

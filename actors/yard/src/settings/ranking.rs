@@ -7,7 +7,7 @@ use std::time::Duration;
 use reelyard_core::{setting_words, settings};
 
 use super::zone::Zone;
-use crate::catalog::load_balancer::watched_servers::WatchedServers;
+use crate::settings::watched_servers::WatchedServers;
 
 settings! {
     /// The ranking of the files.
@@ -55,10 +55,9 @@ settings! {
 }
 
 /// How changes of the inputs are noticed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WatchMode {
     /// The kernel reports changes if it can. Other inputs are only polled.
-    #[default]
     Auto,
     /// The inputs are only polled.
     Poll,

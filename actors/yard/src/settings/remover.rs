@@ -8,8 +8,6 @@ use reelyard_core::settings::Percent;
 use reelyard_core::{setting_words, settings};
 use serde::{Deserialize, Serialize};
 
-use crate::remover::state::reason::KeptBy;
-
 settings! {
     /// The removal of copies: surplus copies, copies on hosts that are drained, and the worst
     /// copies of a destination over its limit.
@@ -41,16 +39,21 @@ settings! {
 }
 
 /// Whether copies are removed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RemovalMode {
     /// Copies are removed.
-    #[default]
     On,
     /// Everything is decided and reported, but no copy is removed.
     DryRun,
     /// Nothing is decided.
     Off,
+}
+
+impl Default for RemovalMode {
+    fn default() -> Self {
+        RemoverConfig::default().mode
+    }
 }
 
 impl fmt::Display for RemovalMode {
@@ -64,4 +67,15 @@ impl fmt::Display for RemovalMode {
 }
 
 setting_words!(RemovalMode: "on" => On, "dry-run" => DryRun, "off" => Off);
+
+/// The rule that selects the copies to keep.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum KeptBy {
+    /// Those on the hosts with the most free room.
+    Room,
+    /// As in cfm: the copies whose host addresses come first as text.
+    Cfm,
+}
+
 setting_words!(KeptBy: "room" => Room, "cfm" => Cfm);

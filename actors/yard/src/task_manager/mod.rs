@@ -38,6 +38,6 @@ pub use state::hosts::host_record::HostRecord;
 pub use state::recorded_inputs::InputsOnRecord;
 pub use state::task::{Task, TaskState};
 pub use state::task_book::{Placement, TaskBook, TasksById};
-pub use views::cfm_list;
 pub use views::host_roster::HostRoster;
+pub use views::legacy::cfm_list;
 pub use views::task_manager_view::*;

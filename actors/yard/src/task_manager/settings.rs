@@ -7,9 +7,9 @@ use reelyard_core::host::{HostAddr, HostRole};
 use reelyard_core::settings::Percent;
 
 use crate::bandwidth::Bandwidth;
-use crate::catalog::ranking::CopiesWanted;
 use crate::settings::YardConfig;
 use crate::settings::calls::{CallConfig, traffic_fresh_for};
+use crate::settings::copies::CopiesWanted;
 pub use crate::settings::copies::PlanningMode;
 use crate::settings::placement::PlacementConfig;
 pub use crate::settings::placement::{PlacementPolicy, Weights};

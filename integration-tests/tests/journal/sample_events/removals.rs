@@ -1,6 +1,7 @@
 //! Samples of the events of removals.
 
-use reelyard_yard::remover::{Ending, Intent, KeptBy, Reason, RemovalEvent};
+use reelyard_yard::remover::{Ending, Intent, Reason, RemovalEvent};
+use reelyard_yard::settings::remover::KeptBy;
 
 use super::{after, file, host};
 

@@ -69,27 +69,63 @@ fn crate_roots() -> Result<Vec<PathBuf>> {
     Ok(roots)
 }
 
-#[test]
-fn no_files_import_each_other() -> Result<()> {
-    let mut found = Vec::new();
-    let mut files = 0;
-    for crate_root in crate_roots()? {
-        let tree = ModuleTree::read(&root().join(&crate_root))?;
-        let imports = imports_of(&tree);
-        files += imports.len();
-        for circle in circles(&imports) {
-            let mut lines = String::new();
-            for file in &circle {
-                for (other, name) in imports.get(file).into_iter().flatten() {
-                    if circle.contains(other) {
-                        lines += &format!("  {} uses {name} of {}\n", short(file)?, short(other)?);
-                    }
-                }
+/// The folders at the root of a crate, with the folders that they use. Two actors may use each other: they
+/// exchange messages and views.
+fn folder_imports(imports: &Imports, source: &Path) -> Imports {
+    let folder = |file: &Path| -> Option<PathBuf> {
+        let mut parts = file.strip_prefix(source).ok()?.components();
+        let first = parts.next()?;
+        parts.next().map(|_| source.join(first))
+    };
+    let is_actor = |folder: &Path| folder.join("messages.rs").exists();
+    let mut folders = Imports::new();
+    for (file, used) in imports {
+        let Some(user) = folder(file) else { continue };
+        for (other, name) in used {
+            let Some(owner) = folder(other) else { continue };
+            if owner != user && !(is_actor(&owner) && is_actor(&user)) {
+                folders.entry(user.clone()).or_default().insert(owner, name.clone());
             }
-            found.push(format!("{} files:\n{lines}", circle.len()));
         }
     }
-    anyhow::ensure!(files > 500, "only {files} files were found");
+    folders
+}
+
+/// One line for each import within a circle.
+fn lines_of(circle: &BTreeSet<PathBuf>, imports: &Imports) -> Result<String> {
+    let mut lines = String::new();
+    for user in circle {
+        for (other, name) in imports.get(user).into_iter().flatten() {
+            if circle.contains(other) {
+                lines += &format!("  {} uses {name} of {}\n", short(user)?, short(other)?);
+            }
+        }
+    }
+    Ok(lines)
+}
+
+#[test]
+fn neither_files_nor_folders_import_each_other() -> Result<()> {
+    let mut found = Vec::new();
+    let (mut files, mut folders) = (0, 0);
+    for crate_root in crate_roots()? {
+        let crate_root = root().join(crate_root);
+        let of_files = imports_of(&ModuleTree::read(&crate_root)?);
+        let source = crate_root.parent().context("a folder")?;
+        let of_folders = folder_imports(&of_files, source);
+        files += of_files.len();
+        folders += of_folders.len();
+        for imports in [of_files, of_folders] {
+            for circle in circles(&imports) {
+                found.push(format!(
+                    "{} in a circle:\n{}",
+                    circle.len(),
+                    lines_of(&circle, &imports)?
+                ));
+            }
+        }
+    }
+    anyhow::ensure!(files > 500 && folders > 30, "only {files} files and {folders} folders");
     assert!(found.is_empty(), "{} circles of imports:\n{}", found.len(), found.join("\n"));
     Ok(())
 }

@@ -4,7 +4,7 @@ use crate::parts::icon::Glyph;
 use crate::parts::mark::{StateMark, Tone};
 use crate::text::{Text, why};
 
-macro_rules! reasons {
+macro_rules! reason_texts {
     ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident = $word:literal, $text:expr;)+ }) => {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +32,7 @@ macro_rules! reasons {
     };
 }
 
-reasons! {
+reason_texts! {
     /// Why the planner passed over a file: `Skip` of the planner.
     PassedReason {
         /// It has no grade.
@@ -83,7 +83,7 @@ impl PassedReason {
     }
 }
 
-reasons! {
+reason_texts! {
     /// The answer to "why": `PlanVerdict` of the planner, without its skips.
     WhyAnswer {
         /// The next round would plan it.
@@ -105,7 +105,7 @@ reasons! {
     }
 }
 
-reasons! {
+reason_texts! {
     /// Why a host gets no copy, in the order in which it would be met.
     HostObstacle {
         /// Nothing.

@@ -34,16 +34,16 @@ pub(crate) struct StoreHead {
     pub(crate) snapshot: Option<SnapshotManifest>,
     /// End of the log, once it is known: one past the last entry, including purged ones, and the checksum
     /// to which the next row links.
-    pub(in crate::store) log: Option<LogEnd>,
+    pub(crate) log: Option<LogEnd>,
 }
 
 /// End of the log: index and checksum.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(in crate::store) struct LogEnd {
+pub(crate) struct LogEnd {
     /// One past the last entry, purged ones included.
-    pub(in crate::store) end: u64,
+    pub(crate) end: u64,
     /// The checksum of the last row.
-    pub(in crate::store) link: RecordLink,
+    pub(crate) link: RecordLink,
 }
 
 /// How far the log was purged.
@@ -57,7 +57,7 @@ pub(crate) struct Purged {
 
 impl StoreHead {
     /// The head of a store; an empty head if it has none.
-    pub(in crate::store) fn read(db: &sled::Db) -> Result<StoreHead, StoreError> {
+    pub(crate) fn read(db: &sled::Db) -> Result<StoreHead, StoreError> {
         if let Some(head) = get(db, HEAD)? {
             return Ok(head);
         }
@@ -79,7 +79,7 @@ impl StoreHead {
     ///
     /// # Errors
     /// `Damaged` if the log is purged beyond the snapshot: the entries between them exist nowhere.
-    pub(in crate::store) fn check_purged(&self) -> Result<(), StoreError> {
+    pub(crate) fn check_purged(&self) -> Result<(), StoreError> {
         let Some(purged) = self.purged.as_ref().map(|purged| purged.index) else { return Ok(()) };
         let covered = match self.snapshot.as_ref().map(|snapshot| snapshot.index) {
             Some(covered) if covered >= purged => return Ok(()),
@@ -93,7 +93,7 @@ impl StoreHead {
     }
 
     /// Writes the head into sled. Durable with the next flush.
-    pub(in crate::store) fn write(&self, db: &sled::Db) -> Result<(), StoreError> {
+    pub(crate) fn write(&self, db: &sled::Db) -> Result<(), StoreError> {
         let body = postcard::to_stdvec(self).map_err(|error| StoreError::Io(error.to_string()))?;
         if db.insert(HEAD, frame(&body))?.is_none() {
             for former in FORMER {
@@ -104,7 +104,7 @@ impl StoreHead {
     }
 
     /// The same state, for the mark outside of sled.
-    pub(in crate::store) fn mark(&self) -> DurabilityMark {
+    pub(crate) fn mark(&self) -> DurabilityMark {
         DurabilityMark {
             sequence: self.sequence,
             log_end: self.log.unwrap_or_default().end,
@@ -114,7 +114,7 @@ impl StoreHead {
     }
 
     /// Whether nothing was ever written.
-    pub(in crate::store) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         let StoreHead { sequence, node, vote, purged, snapshot, log } = self;
         let log = log.is_none_or(|log| log.end == 0);
         *sequence == 0

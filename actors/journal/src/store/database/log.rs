@@ -48,24 +48,21 @@ impl LogSegment {
 }
 
 /// The result of reading the whole log.
-pub(in crate::store) struct ReadThrough {
+pub(crate) struct ReadThrough {
     /// The log, cut at the first fault.
-    pub(in crate::store) log: LogTrees,
+    pub(crate) log: LogTrees,
     /// The first existing row.
-    pub(in crate::store) first: Option<u64>,
+    pub(crate) first: Option<u64>,
     /// Number of rows after the end in the head: they were written, but never acknowledged.
-    pub(in crate::store) unfinished: u64,
+    pub(crate) unfinished: u64,
     /// Fault of the row after the cut.
-    pub(in crate::store) fault: Option<StoreError>,
+    pub(crate) fault: Option<StoreError>,
 }
 
 impl LogTrees {
     /// Reads the log up to its end or the first fault, so that damage is found now and not when a row is
     /// needed. Changes nothing.
-    pub(in crate::store) fn read_through(
-        db: &sled::Db,
-        head: &StoreHead,
-    ) -> Result<ReadThrough, StoreError> {
+    pub(crate) fn read_through(db: &sled::Db, head: &StoreHead) -> Result<ReadThrough, StoreError> {
         let mut trees = BTreeMap::new();
         for name in db.tree_names() {
             if let Some(number) = segment_number(&name) {
@@ -161,7 +158,7 @@ impl LogTrees {
     }
 
     /// Passes every row to `take` as it is stored.
-    pub(in crate::store) fn each_record(
+    pub(crate) fn each_record(
         &self,
         take: &mut dyn FnMut(u64, Vec<u8>) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
@@ -187,7 +184,7 @@ impl LogTrees {
     }
 
     /// The end of the log without the rows from `index` on.
-    pub(in crate::store) fn end_before(&self, index: u64) -> Result<LogEnd, StoreError> {
+    pub(crate) fn end_before(&self, index: u64) -> Result<LogEnd, StoreError> {
         let segments = self.segments();
         if index >= segments.end.end {
             return Ok(segments.end);
@@ -208,13 +205,13 @@ impl LogTrees {
 
     /// Removes the rows after `end`. The store's head must already have `end`, so that after a crash the
     /// next start removes the remaining rows.
-    pub(in crate::store) fn truncate(&self, end: LogEnd) -> Result<(), StoreError> {
+    pub(crate) fn truncate(&self, end: LogEnd) -> Result<(), StoreError> {
         self.segments().end = end;
         self.cut()
     }
 
     /// Removes the remains of a crash: rows after the end, and segments that were purged.
-    pub(in crate::store) fn tidy(&self, purged: Option<&Purged>) -> Result<(), StoreError> {
+    pub(crate) fn tidy(&self, purged: Option<&Purged>) -> Result<(), StoreError> {
         self.cut()?;
         purged.map_or(Ok(()), |purged| self.purge(purged.index))
     }
@@ -263,12 +260,12 @@ impl LogTrees {
     }
 
     /// End of the log, from the store's head.
-    pub(in crate::store) fn log_end(&self) -> LogEnd {
+    pub(crate) fn log_end(&self) -> LogEnd {
         self.segments().end
     }
 
     /// How many segments there are.
-    pub(in crate::store) fn segment_count(&self) -> usize {
+    pub(crate) fn segment_count(&self) -> usize {
         self.segments().trees.len()
     }
 
@@ -284,7 +281,7 @@ impl LogTrees {
 }
 
 /// The name of the tree that holds entry `index`.
-pub(in crate::store) fn segment_name(index: u64) -> String {
+pub(crate) fn segment_name(index: u64) -> String {
     format!("{TREE_PREFIX}{:016x}", index / SEGMENT_ENTRIES)
 }
 

@@ -6,19 +6,19 @@ use crate::store::database::log_row::{damaged, index_of};
 use crate::store::record::{self, RecordLink};
 
 /// Reads rows in sequence, and checks that they form one log.
-pub(in crate::store) struct LogVerifier {
-    pub(in crate::store) first_needed: u64,
+pub(crate) struct LogVerifier {
+    pub(crate) first_needed: u64,
     /// End of the log in the head; none in a store of an earlier version.
-    pub(in crate::store) expected: Option<LogEnd>,
-    pub(in crate::store) first: Option<u64>,
+    pub(crate) expected: Option<LogEnd>,
+    pub(crate) first: Option<u64>,
     /// The last row and its checksum.
-    pub(in crate::store) last: Option<(u64, RecordLink)>,
-    pub(in crate::store) unfinished: u64,
+    pub(crate) last: Option<(u64, RecordLink)>,
+    pub(crate) unfinished: u64,
 }
 
 impl LogVerifier {
     /// Takes the next row, and answers its size.
-    pub(in crate::store) fn verify(
+    pub(crate) fn verify(
         &mut self,
         (key, row): &(sled::IVec, sled::IVec),
     ) -> Result<u64, StoreError> {
@@ -47,7 +47,7 @@ impl LogVerifier {
     }
 
     /// The end of the accepted rows.
-    pub(in crate::store) fn end(&self) -> LogEnd {
+    pub(crate) fn end(&self) -> LogEnd {
         match self.last {
             Some((last, link)) if last + 1 >= self.first_needed => LogEnd { end: last + 1, link },
             // Everything is purged, so only the head has the link of the last row.
@@ -63,7 +63,7 @@ impl LogVerifier {
     }
 
     /// Fault at `end`: a missing row, or a row that the head does not know.
-    pub(in crate::store) fn missing(&self, end: LogEnd) -> Option<StoreError> {
+    pub(crate) fn missing(&self, end: LogEnd) -> Option<StoreError> {
         let expected = self.expected.filter(|expected| *expected != end)?;
         let last_is_purged = self.last.is_none_or(|(last, _)| last + 1 < end.end);
         if expected.end > end.end {

@@ -1,10 +1,12 @@
 //! The sled database of a store: its log, its snapshots, and its head.
 
-pub(super) mod head;
-pub(super) mod log;
+pub(crate) mod head;
+pub(crate) mod log;
 mod log_row;
 mod log_verifier;
-pub(super) mod sled_database;
-pub(super) mod snapshot_chunks;
-pub(super) mod snapshot_manifest;
-pub(super) mod trees;
+pub(crate) mod new_database;
+pub(crate) mod rewrite;
+pub(crate) mod sled_database;
+pub(crate) mod snapshot_chunks;
+pub(crate) mod snapshot_manifest;
+pub(crate) mod trees;

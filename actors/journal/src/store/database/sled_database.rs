@@ -11,16 +11,16 @@ use crate::store::record::unframe;
 
 /// Pages of up to a quarter of a segment stay in the log file; larger ones would become files
 /// that are never synced.
-pub(in crate::store) const SEGMENT_BYTES: usize = 4 << 20;
+pub(crate) const SEGMENT_BYTES: usize = 4 << 20;
 const CACHE_BYTES: u64 = 64 << 20;
 /// A store that was just closed keeps its lock for a moment.
-pub(in crate::store) const LOCK_PATIENCE: Duration = Duration::from_secs(1);
+pub(crate) const LOCK_PATIENCE: Duration = Duration::from_secs(1);
 
 /// The directory of sled, within that of the store.
-pub(in crate::store) const SLED: &str = "sled";
+pub(crate) const SLED: &str = "sled";
 
 /// Opens or creates the sled database in `path`. Blocks.
-pub(in crate::store) fn open_sled(path: &Path) -> Result<sled::Db, StoreError> {
+pub(crate) fn open_sled(path: &Path) -> Result<sled::Db, StoreError> {
     remove_half_written(path)?;
     let config = sled::Config::new()
         .path(path)
@@ -68,7 +68,7 @@ fn remove_half_written(path: &Path) -> io::Result<()> {
 
 /// Opens the handle that syncs sled's writes, because sled never syncs its log file itself. Syncs
 /// the writes of its creation now.
-pub(in crate::store) fn open_log_file(path: &Path) -> io::Result<File> {
+pub(crate) fn open_log_file(path: &Path) -> io::Result<File> {
     // Without its settings file sled uses ours, but it refuses a half-written file.
     for created in [path.join("conf").as_path(), path] {
         File::open(created)?.sync_all()?;
@@ -77,9 +77,7 @@ pub(in crate::store) fn open_log_file(path: &Path) -> io::Result<File> {
 }
 
 /// Runs code that uses sled, which panics at some failures. These panics become normal errors.
-pub(in crate::store) fn guarded<T>(
-    run: impl FnOnce() -> Result<T, StoreError>,
-) -> Result<T, StoreError> {
+pub(crate) fn guarded<T>(run: impl FnOnce() -> Result<T, StoreError>) -> Result<T, StoreError> {
     catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| {
         let why = panic_text(&*panic);
         let full = ["StorageFull", "No space left", "QuotaExceeded"];
@@ -92,7 +90,7 @@ pub(in crate::store) fn guarded<T>(
 }
 
 /// The value of a key, outside of the log and the snapshots; none if there is none.
-pub(in crate::store) fn get<T: serde::de::DeserializeOwned>(
+pub(crate) fn get<T: serde::de::DeserializeOwned>(
     db: &sled::Db,
     key: &str,
 ) -> Result<Option<T>, StoreError> {

@@ -19,7 +19,7 @@ impl Trees {
     }
 
     /// One chunk of a snapshot.
-    pub(in crate::store) fn chunk(
+    pub(crate) fn chunk(
         &self,
         manifest: &SnapshotManifest,
         chunk: u64,
@@ -91,7 +91,7 @@ impl Trees {
 }
 
 /// The number of the next snapshot. No tree has this number, not even one that will be dropped.
-pub(in crate::store) fn next_number(db: &sled::Db, head: &StoreHead) -> u64 {
+pub(crate) fn next_number(db: &sled::Db, head: &StoreHead) -> u64 {
     let numbers = db.tree_names().into_iter().filter_map(|name| {
         let number = std::str::from_utf8(&name).ok()?.strip_prefix(TREE_PREFIX)?;
         u64::from_str_radix(number, 16).ok()
@@ -101,7 +101,7 @@ pub(in crate::store) fn next_number(db: &sled::Db, head: &StoreHead) -> u64 {
 }
 
 /// Drops snapshots that were being written when the process ended, and former ones.
-pub(in crate::store) fn drop_abandoned(trees: &Trees) -> Result<(), StoreError> {
+pub(crate) fn drop_abandoned(trees: &Trees) -> Result<(), StoreError> {
     let current = trees.snapshot().map(|manifest| tree_name(manifest.number));
     for name in trees.db.tree_names() {
         let is_snapshot = name.starts_with(TREE_PREFIX.as_bytes());
@@ -112,12 +112,12 @@ pub(in crate::store) fn drop_abandoned(trees: &Trees) -> Result<(), StoreError> 
     Ok(())
 }
 
-pub(in crate::store) fn tree_name(number: u64) -> String {
+pub(crate) fn tree_name(number: u64) -> String {
     format!("{TREE_PREFIX}{number:016x}")
 }
 
 /// Link of a chunk, from its snapshot and its number.
-pub(in crate::store) fn chunk_link(number: u64, chunk: u64) -> RecordLink {
+pub(crate) fn chunk_link(number: u64, chunk: u64) -> RecordLink {
     crc32c::crc32c_append(crc32c::crc32c(&number.to_le_bytes()), &chunk.to_le_bytes())
 }
 

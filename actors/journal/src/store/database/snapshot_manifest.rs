@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::stream::StreamPart;
 
 /// Body bytes of one chunk: small enough that no page of chunks outgrows a quarter of a segment.
-pub(in crate::store) const CHUNK_BYTES: usize = 16 * 1024;
+pub(crate) const CHUNK_BYTES: usize = 16 * 1024;
 
 /// Description of a snapshot, readable without the snapshot itself.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -24,7 +24,7 @@ pub(crate) struct SnapshotManifest {
 
 impl SnapshotManifest {
     /// How many chunks it has.
-    pub(in crate::store) fn chunks(&self) -> u64 {
+    pub(crate) fn chunks(&self) -> u64 {
         self.bytes.div_ceil(CHUNK_BYTES as u64)
     }
 }

@@ -18,11 +18,11 @@ const COMMITTED: &str = "committed";
 
 /// The sled database, its open trees, and its head.
 pub(crate) struct Trees {
-    pub(in crate::store) db: sled::Db,
+    pub(crate) db: sled::Db,
     pub(crate) log: LogTrees,
     head: Mutex<StoreHead>,
     /// Flushes with `sync_data` since it was opened.
-    pub(in crate::store) flushes: AtomicU64,
+    pub(crate) flushes: AtomicU64,
 }
 
 impl Trees {
@@ -31,24 +31,24 @@ impl Trees {
         self.lock_head().clone()
     }
 
-    pub(in crate::store) fn change_head(&self, change: impl FnOnce(&mut StoreHead)) {
+    pub(crate) fn change_head(&self, change: impl FnOnce(&mut StoreHead)) {
         change(&mut self.lock_head());
     }
 
     /// Writes the head into sled without changes.
-    pub(in crate::store) fn put_head(&self) -> Result<(), StoreError> {
+    pub(crate) fn put_head(&self) -> Result<(), StoreError> {
         self.lock_head().write(&self.db)
     }
 
     /// Writes the head for the writes since the last flush.
-    pub(in crate::store) fn seal(&self) -> Result<(), StoreError> {
+    pub(crate) fn seal(&self) -> Result<(), StoreError> {
         let mut head = self.lock_head();
         head.sequence += 1;
         head.log = Some(self.log.log_end());
         head.write(&self.db)
     }
 
-    pub(in crate::store) fn truncate(&self, index: u64) -> Result<(), StoreError> {
+    pub(crate) fn truncate(&self, index: u64) -> Result<(), StoreError> {
         let end = self.log.end_before(index)?;
         // The head comes first. A crash in between leaves extra rows, but none is missing.
         self.change_head(|head| head.log = Some(end));
@@ -57,7 +57,7 @@ impl Trees {
     }
 
     /// Drops the log up to `purged`, which the snapshot in the head covers.
-    pub(in crate::store) fn purge(&self, purged: &Purged) -> Result<(), StoreError> {
+    pub(crate) fn purge(&self, purged: &Purged) -> Result<(), StoreError> {
         // The head is written first, so that rows before its purged position are not reported as missing.
         self.change_head(|head| head.purged = Some(purged.clone()));
         self.put_head()?;
@@ -65,7 +65,7 @@ impl Trees {
     }
 
     /// Removes the remains of a crash from the log.
-    pub(in crate::store) fn tidy(&self) -> Result<(), StoreError> {
+    pub(crate) fn tidy(&self) -> Result<(), StoreError> {
         self.log.tidy(self.head().purged.as_ref())
     }
 
@@ -83,7 +83,7 @@ impl Trees {
     }
 
     /// Bytes of the stored values, without sled's overhead.
-    pub(in crate::store) fn live_bytes(&self) -> u64 {
+    pub(crate) fn live_bytes(&self) -> u64 {
         self.log.bytes() + self.snapshot().map_or(0, |snapshot| snapshot.bytes)
     }
 
@@ -99,18 +99,18 @@ impl Trees {
 }
 
 /// Content of a database before anything in it is changed.
-pub(in crate::store) struct InspectedDatabase {
-    pub(in crate::store) trees: Trees,
+pub(crate) struct InspectedDatabase {
+    pub(crate) trees: Trees,
     /// The first row of the log.
-    pub(in crate::store) first: Option<u64>,
+    pub(crate) first: Option<u64>,
     /// Rows that were written and never acknowledged.
-    pub(in crate::store) unfinished: u64,
+    pub(crate) unfinished: u64,
     /// Fault of the log, which is cut before it.
-    pub(in crate::store) fault: Option<StoreError>,
+    pub(crate) fault: Option<StoreError>,
 }
 
 /// Opens or creates the database in `sled` and reads it through.
-pub(in crate::store) fn inspect(sled: &Path) -> Result<(InspectedDatabase, File), StoreError> {
+pub(crate) fn inspect(sled: &Path) -> Result<(InspectedDatabase, File), StoreError> {
     let db = open_sled(sled)?;
     let log_file = open_log_file(sled)?;
     // A killed process wrote this data, and the node is about to rely on it.

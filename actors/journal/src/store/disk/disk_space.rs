@@ -35,7 +35,7 @@ pub(crate) struct DiskSpace {
 }
 
 /// Watches the room of one store.
-pub(in crate::store) struct DiskSpaceMonitor {
+pub(crate) struct DiskSpaceMonitor {
     dir: PathBuf,
     /// The wanted size of the reserve.
     wanted: u64,
@@ -47,7 +47,7 @@ pub(in crate::store) struct DiskSpaceMonitor {
 
 impl DiskSpaceMonitor {
     /// Checks the room of the store in `dir`, and keeps `wanted` bytes of it in reserve.
-    pub(in crate::store) fn keep(dir: &Path, wanted: u64) -> io::Result<DiskSpaceMonitor> {
+    pub(crate) fn keep(dir: &Path, wanted: u64) -> io::Result<DiskSpaceMonitor> {
         let state = watch::Sender::new(DiskSpace { reserve: held(dir)?, ..DiskSpace::default() });
         let looked = Instant::now();
         let mut room =
@@ -57,22 +57,22 @@ impl DiskSpaceMonitor {
     }
 
     /// The state of the room, as a channel to watch.
-    pub(in crate::store) fn state(&self) -> watch::Receiver<DiskSpace> {
+    pub(crate) fn state(&self) -> watch::Receiver<DiskSpace> {
         self.state.subscribe()
     }
 
     /// Whether no commits are accepted until there is room again.
-    pub(in crate::store) fn is_full(&self) -> bool {
+    pub(crate) fn is_full(&self) -> bool {
         self.state.borrow().full.is_some()
     }
 
     /// Measures the free room if the interval is over.
-    pub(in crate::store) fn look_if_due(&mut self) -> io::Result<()> {
+    pub(crate) fn look_if_due(&mut self) -> io::Result<()> {
         if self.looked.elapsed() >= INTERVAL { self.look() } else { Ok(()) }
     }
 
     /// Checks the free room, and acts on it.
-    pub(in crate::store) fn look(&mut self) -> io::Result<()> {
+    pub(crate) fn look(&mut self) -> io::Result<()> {
         self.looked = Instant::now();
         let before = self.state.borrow().clone();
         let mut now = DiskSpace { free: free(&self.dir)?, ..before.clone() };
@@ -125,7 +125,7 @@ impl DiskSpaceMonitor {
     }
 
     /// A write found no room: removes the reserve. Answers whether there was one.
-    pub(in crate::store) fn give_up_reserve(&mut self) -> io::Result<bool> {
+    pub(crate) fn give_up_reserve(&mut self) -> io::Result<bool> {
         let given_up = match fs::remove_file(self.dir.join(FILE)) {
             Ok(()) => true,
             Err(error) if error.kind() == io::ErrorKind::NotFound => false,
@@ -159,13 +159,13 @@ impl DiskSpaceMonitor {
 }
 
 /// Bytes that can still be written to the file system of `dir`.
-pub(in crate::store) fn free(dir: &Path) -> io::Result<u64> {
+pub(crate) fn free(dir: &Path) -> io::Result<u64> {
     let seen = statvfs(dir)?;
     Ok(seen.f_bavail.saturating_mul(seen.f_frsize))
 }
 
 /// The size of the reserve of the store in `dir`.
-pub(in crate::store) fn held(dir: &Path) -> io::Result<u64> {
+pub(crate) fn held(dir: &Path) -> io::Result<u64> {
     match fs::metadata(dir.join(FILE)) {
         Ok(found) => Ok(found.len()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(0),

@@ -34,20 +34,20 @@ const FORMER_FILE: &str = "watermark";
 /// The last state that was known to be durable. Its version is that of its frame: a mark with other fields
 /// gets another one, and [`find`] also reads this one.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(in crate::store) struct DurabilityMark {
+pub(crate) struct DurabilityMark {
     /// The number of the last flush.
-    pub(in crate::store) sequence: u64,
+    pub(crate) sequence: u64,
     /// One past the last entry of the log.
-    pub(in crate::store) log_end: u64,
+    pub(crate) log_end: u64,
     /// Log index of the current snapshot.
-    pub(in crate::store) snapshot: Option<u64>,
+    pub(crate) snapshot: Option<u64>,
     /// The vote, as the raft layer encodes it.
-    pub(in crate::store) vote: Option<Vec<u8>>,
+    pub(crate) vote: Option<Vec<u8>>,
 }
 
 /// Result of reading a mark.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::store) enum MarkState {
+pub(crate) enum MarkState {
     /// The file does not exist.
     Nothing,
     /// The mark exists, and is not readable.
@@ -62,7 +62,7 @@ pub(in crate::store) enum MarkState {
 ///
 /// # Errors
 /// The file cannot be read, or a later version wrote it.
-pub(in crate::store) fn find(dir: &Path) -> io::Result<MarkState> {
+pub(crate) fn find(dir: &Path) -> io::Result<MarkState> {
     let bytes = match fs::read(dir.join(FILE)) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return find_former(dir),
@@ -97,7 +97,7 @@ fn find_former(dir: &Path) -> io::Result<MarkState> {
 }
 
 /// The open file of the mark. It never claims more than is durable in the store.
-pub(in crate::store) struct MarkFile {
+pub(crate) struct MarkFile {
     dir: PathBuf,
     file: File,
     next_slot: u64,
@@ -108,7 +108,7 @@ pub(in crate::store) struct MarkFile {
 
 impl MarkFile {
     /// Opens or creates the file, and writes `mark` to it: the current state of the store.
-    pub(in crate::store) fn create(dir: &Path, mark: &DurabilityMark) -> io::Result<Self> {
+    pub(crate) fn create(dir: &Path, mark: &DurabilityMark) -> io::Result<Self> {
         let mut options = OpenOptions::new();
         let file = options.create(true).truncate(false).write(true).open(dir.join(FILE))?;
         let mut file = MarkFile {
@@ -131,7 +131,7 @@ impl MarkFile {
     }
 
     /// Records that the store is durable up to `mark`.
-    pub(in crate::store) fn write(&mut self, mark: &DurabilityMark) -> io::Result<()> {
+    pub(crate) fn write(&mut self, mark: &DurabilityMark) -> io::Result<()> {
         self.file.write_all_at(&encode(mark)?, self.next_slot * SLOT_DISTANCE)?;
         self.next_slot = (self.next_slot + 1) % SLOTS;
         self.ahead = true;
@@ -139,17 +139,17 @@ impl MarkFile {
     }
 
     /// Whether the interval between two syncs is over.
-    pub(in crate::store) fn is_due(&self) -> bool {
+    pub(crate) fn is_due(&self) -> bool {
         self.ahead && self.synced.elapsed() >= INTERVAL
     }
 
     /// Whether something was written that is not synced.
-    pub(in crate::store) fn is_ahead(&self) -> bool {
+    pub(crate) fn is_ahead(&self) -> bool {
         self.ahead
     }
 
     /// Syncs the file.
-    pub(in crate::store) fn sync(&mut self) -> io::Result<()> {
+    pub(crate) fn sync(&mut self) -> io::Result<()> {
         if self.ahead {
             self.file.sync_data()?;
             self.ahead = false;

@@ -106,7 +106,7 @@ impl StoreIdentity {
     }
 
     /// Removes the identity of a store that becomes the store of another cluster.
-    pub(in crate::store) fn remove(dir: &Path) -> io::Result<()> {
+    pub(crate) fn remove(dir: &Path) -> io::Result<()> {
         match fs::remove_file(dir.join(FILE)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
             _ => Ok(()),

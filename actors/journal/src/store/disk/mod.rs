@@ -1,6 +1,6 @@
 //! The disk of a store: its free space, its lock, its identity, and the mark of durable writes.
 
-pub(super) mod disk_space;
-pub(super) mod durability_mark;
-pub(super) mod identity_file;
-pub(super) mod lock;
+pub(crate) mod disk_space;
+pub(crate) mod durability_mark;
+pub(crate) mod identity_file;
+pub(crate) mod lock;

@@ -26,7 +26,7 @@ use super::link_request::LinkRequest;
 use super::pages::listing::SharedContents;
 use crate::access::refusal::LinkRefusal;
 use crate::access::roots::NotOpened;
-use crate::passing::other_nodes::PassedBytes;
+use crate::other_nodes::PassedBytes;
 use crate::state::{DisplayName, ShareServerState};
 
 use archive_limiter::ArchiveSlot;

@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use reelyard_protocol::boxes::{BoxNumber, FenceToken, HookTarget, IdRange, PoolName};
 
-use crate::box_host::ownership::box_claim::BoxClaim;
-use crate::downloader::disk::state_store::StateStore;
-use crate::downloader::disk::state_store_error::StateStoreError;
+use crate::kept_state::box_claim::BoxClaim;
+use crate::kept_state::state_store::StateStore;
+use crate::kept_state::state_store_error::StateStoreError;
 
 /// A claim is written again only after this many tokens: a hook does not wait for the disk.
 const TOKENS_A_WRITE: u64 = 1000;

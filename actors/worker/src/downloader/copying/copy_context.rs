@@ -8,9 +8,9 @@ use reelyard_core::clock::Clock;
 use tokio::sync::watch;
 
 use super::copy_threads::CopyThreads;
-use crate::downloader::disk::state_store::StateStore;
 use crate::downloader::fetching::fetch::Fetcher;
 use crate::downloader::messages::{TransferMoved, TransfersArrived, TransfersEnded};
+use crate::kept_state::state_store::StateStore;
 
 /// The parts that every copy uses.
 pub(in crate::downloader) struct CopyContext {

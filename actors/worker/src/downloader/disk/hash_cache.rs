@@ -16,7 +16,7 @@ use reelyard_file_server::file_fingerprint::FileFingerprint;
 use reelyard_file_server::tree_hash::{GROUP, TreeHasher};
 use reelyard_protocol::worker::ContentHash;
 
-use crate::downloader::disk::state_store::StateStore;
+use crate::kept_state::state_store::StateStore;
 
 /// How much is hashed in one step.
 const STEP: usize = GROUP;

@@ -33,11 +33,11 @@ use crate::downloader::copying::batching;
 use crate::downloader::copying::cancel::CopyCancellation;
 use crate::downloader::copying::order::CopyOrder;
 use crate::downloader::disk::base_dir::TempFileGuard;
-use crate::downloader::disk::partial::MasterOrigin;
 use crate::downloader::disk::room::{NoRoom, Reservation};
 use crate::downloader::fetching::fault::{CopyFault, local, publishing, refused};
 use crate::downloader::fetching::live_rate::LiveRate;
 use crate::downloader::fetching::source_link::{AnswerHead, SourceLink};
+use crate::kept_state::partial::MasterOrigin;
 
 /// How long a copy waits until a cancelled copy of the same name has stored its progress.
 const CLAIM_PATIENCE: Duration = Duration::from_secs(5);

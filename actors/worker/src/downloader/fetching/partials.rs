@@ -12,10 +12,10 @@ use reelyard_core::names::FileName;
 use reelyard_protocol::worker::TaskId;
 
 use crate::downloader::disk::base_dir::BaseDir;
-use crate::downloader::disk::partial::Partial;
-use crate::downloader::disk::state_store::StateStore;
-use crate::downloader::disk::state_store_error::StateStoreError;
 use crate::downloader::settings::DownloaderConfig;
+use crate::kept_state::partial::Partial;
+use crate::kept_state::state_store::StateStore;
+use crate::kept_state::state_store_error::StateStoreError;
 
 /// How long leftovers of copies are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -250,7 +250,7 @@ mod tests {
 
     use super::*;
     use crate::downloader::disk::base_dir::TEMP_DIR;
-    use crate::downloader::disk::partial::MasterOrigin;
+    use crate::kept_state::partial::MasterOrigin;
 
     struct PartialsFixture {
         place: tempfile::TempDir,

@@ -1,7 +1,5 @@
 //! The nodes and old cfms that give orders to this worker.
 
-pub mod epoch_guard;
-pub mod known_epochs;
 pub mod node_link;
 pub(in crate::downloader) mod outbox;
 pub mod seen_managers;

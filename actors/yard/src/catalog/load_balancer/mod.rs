@@ -9,4 +9,3 @@ pub mod log_position;
 pub(in crate::catalog) mod log_reader;
 pub mod rising;
 pub mod unknown_hits;
-pub(crate) mod watched_servers;

@@ -13,7 +13,8 @@ use roaring::RoaringBitmap;
 use super::decision_context::{RemovalsUnderWay, RemoverDecisionContext};
 use super::holders::{CopyHolder, CopyHolderStatus};
 use super::round::{Removal, RemovalProposal};
-use crate::remover::state::reason::{KeptBy, Reason, Spared};
+use crate::remover::state::reason::{Reason, Spared};
+use crate::settings::remover::KeptBy;
 
 impl RemoverDecisionContext<'_> {
     /// Files that may lose a copy: files with surplus copies by the lists, and files on hosts that are

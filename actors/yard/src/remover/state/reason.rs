@@ -1,5 +1,6 @@
 //! Why a copy is removed or kept: codes with the numbers that decided. Pure.
 
+use crate::settings::remover::KeptBy;
 use reelyard_core::counted::counted;
 use reelyard_core::names::FileName;
 use serde::{Deserialize, Serialize};
@@ -120,17 +121,6 @@ impl Reason {
 /// Thousandths of a request a day, as requests a day.
 pub(in crate::remover) fn per_day(thousandths: u64) -> String {
     format!("{:.2}", thousandths as f64 / 1000.0)
-}
-
-/// The rule that selects the copies to keep.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum KeptBy {
-    /// Those on the hosts with the most free room.
-    #[default]
-    Room,
-    /// As in cfm: the copies whose host addresses come first as text.
-    Cfm,
 }
 
 /// Why a copy that was examined is kept.

@@ -2,12 +2,13 @@
 //!
 //! **Invariant:** a stored form never changes: events and snapshots of all earlier versions hold it.
 
+use crate::settings::remover::KeptBy;
 use reelyard_core::clock::Millis;
 use reelyard_core::names::FileName;
 use reelyard_replication::{stored_form, stored_form_of_event};
 
 use super::ending::Ending;
-use super::reason::{KeptBy, Reason};
+use super::reason::Reason;
 
 stored_form! {
     /// The reason of a removal.

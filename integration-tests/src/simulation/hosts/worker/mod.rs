@@ -11,7 +11,7 @@ use reelyard_core::host::{HostAddr, HostRole};
 use reelyard_protocol::worker::{Report, ReportedState, TaskId, WorkerInfo};
 use reelyard_worker::downloader::copying::order::CopyOrder;
 use reelyard_worker::downloader::copying::transfers::Transfers;
-use reelyard_worker::downloader::managers::epoch_guard::Deposed;
+use reelyard_worker::kept_state::epoch_guard::Deposed;
 
 use crate::simulation::environment::messages::SimulatedResponse;
 

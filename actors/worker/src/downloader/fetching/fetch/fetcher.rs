@@ -14,6 +14,7 @@ use crate::downloader::disk::base_dir::BaseDir;
 use crate::downloader::fetching::partials::Partials;
 use crate::downloader::fetching::source_link::SourceTimeouts;
 use crate::downloader::legacy::external_program::ExternalProgram;
+use crate::downloader::settings::DiskConfig;
 
 /// The resources that every copy of one worker needs.
 pub struct Fetcher {
@@ -66,7 +67,7 @@ impl Fetcher {
         Fetcher {
             base,
             partials,
-            storage_limit_percent: LiveSetting::at(90),
+            storage_limit_percent: LiveSetting::at(DiskConfig::default().limit_percent.get()),
             token: LiveSetting::default(),
             tls: LiveSetting::default(),
             timeouts: SourceTimeouts::default(),

@@ -17,11 +17,11 @@ use super::fetcher::{Fetcher, ResumePolicy};
 use super::unfinished_copy::UnfinishedCopy;
 use crate::downloader::copying::cancel::CopyCancellation;
 use crate::downloader::disk::base_dir::{ALIGNMENT, TempFile};
-use crate::downloader::disk::partial::Partial;
 use crate::downloader::fetching::fault::{CopyFault, local};
 use crate::downloader::fetching::partials::PartialClaim;
 use crate::downloader::fetching::rate_limiter::TransferRateLimiter;
 use crate::downloader::fetching::source_link::SourceLink;
+use crate::kept_state::partial::Partial;
 
 /// A slow step is ended after this time, so that progress is visible.
 const LONGEST_STEP: Duration = Duration::from_millis(200);

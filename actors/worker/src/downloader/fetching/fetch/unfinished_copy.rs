@@ -13,10 +13,10 @@ use super::attempt::{CommittedCopy, Copying};
 use super::fetcher::Fetcher;
 use crate::downloader::copying::order::CopyOrder;
 use crate::downloader::disk::base_dir::{BaseDir, TempFile};
-use crate::downloader::disk::partial::{MasterOrigin, Partial};
 use crate::downloader::disk::room::Reservation;
 use crate::downloader::fetching::fault::{CopyFault, local};
 use crate::downloader::fetching::partials::PartialClaim;
+use crate::kept_state::partial::{MasterOrigin, Partial};
 
 /// Files from this size on are written without the page cache.
 const DIRECT_FROM: u64 = 16 << 10;

@@ -1,6 +1,6 @@
 //! Failures of calls to the program that orders copies.
 
-use crate::downloader::managers::epoch_guard::NotObeyed;
+use crate::kept_state::epoch_guard::NotObeyed;
 
 /// Why a call failed.
 #[derive(Debug, thiserror::Error)]

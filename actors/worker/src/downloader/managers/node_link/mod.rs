@@ -29,13 +29,13 @@ use tokio::task::JoinHandle;
 use tokio::time::{Interval, MissedTickBehavior};
 
 use crate::downloader::copying::order::CopyOrder;
-use crate::downloader::disk::state_store::StateStore;
 use crate::downloader::legacy::cfm_link as cfm;
-use crate::downloader::managers::epoch_guard::EpochGuard;
 use crate::downloader::managers::node_link::backoff::PollBackoff;
 use crate::downloader::managers::node_link::link_nodes::LinkNodes;
 use crate::downloader::managers::node_link::silence::unless_silent;
 use crate::downloader::{DownloaderHandle, LinkWork, ReportsDelivered, TakeOrders};
+use crate::kept_state::epoch_guard::EpochGuard;
+use crate::kept_state::state_store::StateStore;
 
 /// How often a link to an old cfm checks whether a Reelyard node answers there now.
 const ASK_FOR_REELYARD_EVERY: Duration = Duration::from_secs(60);

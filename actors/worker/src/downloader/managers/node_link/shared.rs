@@ -22,9 +22,9 @@ use tokio::sync::watch;
 use super::link_error::LinkError;
 use super::link_nodes::LinkNodes;
 use super::url::NodeUrl;
-use crate::downloader::disk::state_store::StateStore;
-use crate::downloader::managers::epoch_guard::EpochGuard;
 use crate::downloader::managers::seen_managers::SeenManagersHandle;
+use crate::kept_state::epoch_guard::EpochGuard;
+use crate::kept_state::state_store::StateStore;
 
 /// Nodes, token and timing of the link to them.
 #[derive(Clone, Debug)]

@@ -5,9 +5,9 @@ use reelyard_core::names::FileName;
 use reelyard_replication::check_stored_shapes;
 
 use super::event::{RemovalEvent, RemovalOutcome, RemovalRefusal};
-use super::reason::KeptBy;
 use super::snapshot::RemoverSnapshotRow;
 use super::stored::{StoredEnding, StoredReason};
+use crate::settings::remover::KeptBy;
 
 #[test]
 fn stored_shapes_of_removals_stay() {

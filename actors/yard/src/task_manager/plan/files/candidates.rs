@@ -16,9 +16,10 @@ use roaring::RoaringBitmap;
 
 use super::unschedulable::{Rooms, UnschedulableFiles, UnschedulableReason};
 use crate::catalog::load_balancer::rising::RisingHits;
-use crate::catalog::ranking::{CopiesWanted, Ranking};
+use crate::catalog::ranking::Ranking;
 use crate::catalog::sources::masters::Masters;
 use crate::name_traits::NameTraits;
+use crate::settings::copies::CopiesWanted;
 use crate::task_manager::plan::explaining::skip::Skip;
 use crate::task_manager::policy::hosts_in_memory::hosts::HostTable;
 use crate::task_manager::settings::TaskSettings;

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::downloader::disk::group_sync::GroupSync;
-use crate::downloader::disk::state_store_error::StateStoreError;
+use crate::kept_state::group_sync::GroupSync;
+use crate::kept_state::state_store_error::StateStoreError;
 
 /// Version of the encoding of every value. A value with other fields raises it; [`decode`] then reads both.
 const VERSION: u8 = 1;

@@ -5,13 +5,13 @@ use std::path::Path;
 use reelyard_core::private_dir;
 use reelyard_replication::NodeIdentity;
 
+use crate::maintenance::upkeep;
 use crate::settings::OpenError;
 use crate::store::StoreError;
 use crate::store::database::sled_database::{LOCK_PATIENCE, SLED};
 use crate::store::database::trees::inspect;
 use crate::store::disk::identity_file::StoreIdentity;
 use crate::store::disk::lock::DirectoryLock;
-use crate::store::maintenance::upkeep;
 
 /// The identity of the store in `dir`; none if it has none yet.
 ///

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use reelyard_core::host::{BitsPerSecond, OLD_COPY_SPEED};
 use reelyard_yard::bandwidth::Timetable;
-use reelyard_yard::catalog::{AddressPattern, WatchedServers};
-use reelyard_yard::remover::KeptBy;
+use reelyard_yard::settings::remover::KeptBy;
+use reelyard_yard::settings::watched_servers::{AddressPattern, WatchedServers};
 use reelyard_yard::task_manager::PlacementPolicy;
 use toml::Value;
 

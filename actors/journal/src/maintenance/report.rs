@@ -102,7 +102,7 @@ pub struct StoreFault {
 }
 
 impl StoreReport {
-    pub(in crate::store) fn empty() -> Self {
+    pub(crate) fn empty() -> Self {
         StoreReport {
             dir: PathBuf::new(),
             condition: Condition::Whole,
@@ -124,7 +124,7 @@ impl StoreReport {
         }
     }
 
-    pub(in crate::store) fn fault(&mut self, condition: Condition, what: String) {
+    pub(crate) fn fault(&mut self, condition: Condition, what: String) {
         let advice = match condition {
             Condition::Whole => "no action is needed",
             Condition::Lost => {
@@ -142,7 +142,7 @@ impl StoreReport {
         self.faults.push(StoreFault { what, advice: advice.to_owned() });
     }
 
-    pub(in crate::store) fn describe(&mut self, seen: &InspectedDatabase, found: &MarkState) {
+    pub(crate) fn describe(&mut self, seen: &InspectedDatabase, found: &MarkState) {
         let trees = &seen.trees;
         let head = trees.head();
         let end = trees.log.end();
@@ -235,7 +235,7 @@ impl StoreReport {
 }
 
 /// The nodes that vote, according to the snapshot and the log after it.
-pub(in crate::store) fn all_voters(
+pub(crate) fn all_voters(
     trees: &Trees,
     head: &StoreHead,
     first: Option<u64>,

@@ -6,10 +6,10 @@ use std::path::Path;
 use reelyard_core::event::PieceId;
 
 use super::backup::{MAGIC, VERSION, back_up, restore};
-use super::new_database::{NewDatabase, StoreItem};
 use super::report::Condition;
 use super::upkeep;
 use crate::store::database::head::{LogEnd, Purged, StoreHead};
+use crate::store::database::new_database::{NewDatabase, StoreItem};
 use crate::store::database::sled_database::SLED;
 use crate::store::database::snapshot_chunks::chunk_link;
 use crate::store::database::snapshot_manifest::SnapshotManifest;

@@ -12,12 +12,12 @@ use std::path::{Path, PathBuf};
 use reelyard_core::private_dir;
 use serde::Serialize;
 
-use super::new_database::{NewDatabase, StoreItem, each_item};
 use super::report::{Condition, all_voters};
 use super::upkeep::{self, DatabaseCopy, UpkeepError};
 use crate::raft;
 use crate::store::StoreError;
 use crate::store::database::head::StoreHead;
+use crate::store::database::new_database::{NewDatabase, StoreItem, each_item};
 use crate::store::database::sled_database::SLED;
 use crate::store::database::trees::inspect;
 use crate::store::disk::durability_mark::{self, MarkFile};
@@ -168,7 +168,7 @@ pub fn restore(file: &Path, dir: &Path) -> Result<BackupSummary, BackupError> {
     let made = make(file, dir, &mut head);
     if made.is_err() {
         // There was no store before, and a partial one is useless.
-        let _ = super::new_database::remove_tree(&dir.join("sled.new"));
+        let _ = crate::store::database::new_database::remove_tree(&dir.join("sled.new"));
     }
     made?;
     let bytes = fs::metadata(file).map_or(0, |found| found.len());

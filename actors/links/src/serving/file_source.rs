@@ -2,9 +2,9 @@
 
 use reelyard_shares::share_expiry::{Share, ShareKind};
 
-use super::other_nodes::{NotPassed, OtherNodes, PassedBytes, PassedFile};
 use crate::access::refusal::LinkRefusal;
 use crate::access::roots::{NotOpened, OpenedShare};
+use crate::other_nodes::{NotPassed, OtherNodes, PassedBytes, PassedFile};
 use crate::serving::pages::listing::SharedContents;
 use crate::state::ShareServerState;
 

@@ -9,12 +9,12 @@ use std::{fs, io};
 
 use reelyard_core::private_dir;
 
-use super::new_database::remove_tree;
 use super::report::{Condition, StoreReport};
-use super::rewrite;
 use crate::raft;
 use crate::settings::OpenError;
 use crate::store::StoreError;
+use crate::store::database::new_database::remove_tree;
+use crate::store::database::rewrite;
 use crate::store::database::sled_database::SLED;
 use crate::store::database::sled_database::guarded;
 use crate::store::database::snapshot_chunks;
@@ -146,7 +146,7 @@ pub fn accept_loss(dir: &Path, scratch: Option<&Path>) -> Result<StoreReport, Up
 }
 
 /// Takes the lock of an existing store that no process has open.
-pub(in crate::store) fn lock(dir: &Path) -> Result<DirectoryLock, UpkeepError> {
+pub(crate) fn lock(dir: &Path) -> Result<DirectoryLock, UpkeepError> {
     if !is_store(dir) {
         return Err(UpkeepError::NoStore(dir.to_owned()));
     }
@@ -159,7 +159,7 @@ pub(in crate::store) fn lock(dir: &Path) -> Result<DirectoryLock, UpkeepError> {
 }
 
 /// Whether anything in `dir` belongs to a store.
-pub(in crate::store) fn is_store(dir: &Path) -> bool {
+pub(crate) fn is_store(dir: &Path) -> bool {
     ["sled", "sled.old", "sled.new", "mark", "watermark"].iter().any(|name| dir.join(name).exists())
 }
 
@@ -167,12 +167,12 @@ pub(in crate::store) fn is_store(dir: &Path) -> bool {
 const COPY: &str = "checking-";
 
 /// A copy of a store's database, removed when it is dropped.
-pub(in crate::store) struct DatabaseCopy {
+pub(crate) struct DatabaseCopy {
     dir: PathBuf,
 }
 
 impl DatabaseCopy {
-    pub(in crate::store) fn make(dir: &Path, scratch: &Path) -> Result<Self, UpkeepError> {
+    pub(crate) fn make(dir: &Path, scratch: &Path) -> Result<Self, UpkeepError> {
         drop_stale(scratch);
         let copied = DatabaseCopy { dir: scratch.join(format!("{COPY}{}", std::process::id())) };
         let from = dir.join(SLED);
@@ -187,7 +187,7 @@ impl DatabaseCopy {
         Ok(copied)
     }
 
-    pub(in crate::store) fn sled(&self) -> PathBuf {
+    pub(crate) fn sled(&self) -> PathBuf {
         self.dir.join(SLED)
     }
 }

@@ -16,8 +16,8 @@ use reelyard_core::event::Epoch;
 use reelyard_core::manager::YardId;
 
 pub use super::known_epochs::{Deposed, KnownEpochs, MOST_AHEAD, NotObeyed};
-use crate::downloader::disk::state_store::StateStore;
-use crate::downloader::disk::state_store_error::StateStoreError;
+use crate::kept_state::state_store::StateStore;
+use crate::kept_state::state_store_error::StateStoreError;
 
 /// Guards one worker against deposed leaders. Clones guard the same one.
 #[derive(Clone)]

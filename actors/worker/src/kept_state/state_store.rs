@@ -9,7 +9,7 @@ mod rows;
 #[cfg(test)]
 mod stored_tests;
 
-use crate::downloader::disk::state_store_error::StateStoreError;
+use crate::kept_state::state_store_error::StateStoreError;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -18,9 +18,9 @@ use std::time::{Duration, Instant};
 
 use super::state_store::rows::{OpenStateStore, decode, encode, unencodable, unreadable};
 
-use crate::box_host::BoxClaim;
-use crate::downloader::disk::partial::Partial;
-use crate::downloader::managers::known_epochs::KnownEpochs;
+use crate::kept_state::box_claim::BoxClaim;
+use crate::kept_state::known_epochs::KnownEpochs;
+use crate::kept_state::partial::Partial;
 #[cfg(test)]
 use reelyard_core::event::Epoch;
 use reelyard_core::names::FileName;

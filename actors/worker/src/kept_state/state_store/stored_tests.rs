@@ -10,7 +10,7 @@ use reelyard_protocol::boxes::{FenceToken, IdRange, PoolName};
 use reelyard_protocol::worker::{Blame, ContentHash, Report, ReportedState, TaskId};
 
 use super::*;
-use crate::downloader::disk::partial::MasterOrigin;
+use crate::kept_state::partial::MasterOrigin;
 
 /// The key and the value of each row in hex. A row stays: workers hold it on their disks.
 const KEPT: &str = include_str!("stored_values.txt");

@@ -24,10 +24,10 @@ const OLD: &str = "sled.old";
 /// How many times larger than its content a database may be.
 const TIMES: u64 = 8;
 /// A rewrite of a smaller database is not useful.
-pub(in crate::store) const LEAST: u64 = 64 << 20;
+pub(crate) const LEAST: u64 = 64 << 20;
 
 /// Completes a rewrite that a crash interrupted.
-pub(in crate::store) fn finish(dir: &Path) -> io::Result<()> {
+pub(crate) fn finish(dir: &Path) -> io::Result<()> {
     if !dir.join(SLED).exists() && dir.join(NEW).exists() && dir.join(OLD).exists() {
         fs::rename(dir.join(NEW), dir.join(SLED))?;
         File::open(dir)?.sync_all()?;
@@ -38,7 +38,7 @@ pub(in crate::store) fn finish(dir: &Path) -> io::Result<()> {
 
 /// Rewrites the store in `dir` if it has at least `least` bytes and the rewrite frees enough, and opens
 /// it again.
-pub(in crate::store) fn if_too_large(
+pub(crate) fn if_too_large(
     dir: &Path,
     trees: Trees,
     log_file: File,
@@ -103,7 +103,7 @@ fn swap(dir: &Path) -> io::Result<()> {
 }
 
 /// Bytes of sled's data file in the store in `dir`.
-pub(in crate::store) fn size(dir: &Path) -> io::Result<u64> {
+pub(crate) fn size(dir: &Path) -> io::Result<u64> {
     match fs::metadata(dir.join(SLED).join("db")) {
         Ok(found) => Ok(found.len()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(0),

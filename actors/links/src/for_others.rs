@@ -8,8 +8,8 @@ use reelyard_file_server::SendWatch;
 use reelyard_shares::share_expiry::{Share, ShareId, ShareKind, ShareLookup};
 use tokio::sync::mpsc;
 
-use super::other_nodes::{NotPassed, SharedFileFacts};
 use crate::access::roots::{NotOpened, OpenedShare};
+use crate::other_nodes::{NotPassed, SharedFileFacts};
 use crate::serving::archive::{ArchiveChunk, PendingArchive};
 use crate::serving::download::validators;
 use crate::serving::pages::listing::{SharedContents, contents};

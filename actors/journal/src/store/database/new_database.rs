@@ -15,7 +15,7 @@ use crate::store::record;
 const FLUSH_BYTES: usize = 8 << 20;
 
 /// One item of a store, as it is stored.
-pub(in crate::store) enum StoreItem {
+pub(crate) enum StoreItem {
     /// A row of the log, framed as it is stored.
     Row { index: u64, record: Vec<u8> },
     /// A chunk of the current snapshot.
@@ -30,7 +30,7 @@ impl StoreItem {
 }
 
 /// Passes every live item of a store to `take`: first the snapshot, then the log.
-pub(in crate::store) fn each_item(
+pub(crate) fn each_item(
     trees: &Trees,
     mut take: impl FnMut(StoreItem) -> Result<(), StoreError>,
 ) -> Result<(), StoreError> {
@@ -49,7 +49,7 @@ pub(in crate::store) fn each_item(
 }
 
 /// A database that is being made.
-pub(in crate::store) struct NewDatabase {
+pub(crate) struct NewDatabase {
     db: sled::Db,
     log_file: fs::File,
     unflushed: usize,
@@ -57,7 +57,7 @@ pub(in crate::store) struct NewDatabase {
 
 impl NewDatabase {
     /// Creates an empty database in `path`, and removes earlier content.
-    pub(in crate::store) fn create(path: &Path) -> Result<Self, StoreError> {
+    pub(crate) fn create(path: &Path) -> Result<Self, StoreError> {
         remove_tree(path)?;
         let db = open_sled(path)?;
         let log_file = open_log_file(path)?;
@@ -65,7 +65,7 @@ impl NewDatabase {
     }
 
     /// Adds one item, and flushes after each [`FLUSH_BYTES`].
-    pub(in crate::store) fn add(&mut self, item: StoreItem) -> Result<(), StoreError> {
+    pub(crate) fn add(&mut self, item: StoreItem) -> Result<(), StoreError> {
         guarded(|| {
             self.unflushed += item.bytes();
             match item {
@@ -87,7 +87,7 @@ impl NewDatabase {
     }
 
     /// Writes the head, and makes everything durable.
-    pub(in crate::store) fn finish(self, head: &StoreHead) -> Result<(), StoreError> {
+    pub(crate) fn finish(self, head: &StoreHead) -> Result<(), StoreError> {
         guarded(move || {
             head.write(&self.db)?;
             self.db.flush()?;
@@ -99,7 +99,7 @@ impl NewDatabase {
 }
 
 /// Removes a directory with its contents, if it exists.
-pub(in crate::store) fn remove_tree(path: &Path) -> std::io::Result<()> {
+pub(crate) fn remove_tree(path: &Path) -> std::io::Result<()> {
     match fs::remove_dir_all(path) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),

@@ -20,18 +20,6 @@ use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-use super::actors::{Wiring, host_membership};
-use super::admin_token::{self, AdminTokenFiles};
-use super::cluster::{
-    ClusterLink, JoinParts, SettingsFollower, allow_if_current, keep_record, own_record, own_url,
-    read_settings_cache,
-};
-use super::live_config::LiveConfig;
-use super::node_clocks::NodeClocks;
-use super::node_error::NodeError;
-use super::reload::{LoadedNodeConfig, NodeReloader, RunningSettings};
-use super::share_links::{self, ShareLinks};
-use super::{identity, name_sweep, settings};
 use crate::config::{self, NodeConfig};
 use crate::http::access::{LoginGuard, WorkerRefusals};
 use crate::http::computing::{SharedAnswer, WorkLimit};
@@ -40,6 +28,18 @@ use crate::http::node_state::NodeHttpState;
 use crate::http::overview::OverviewMemory;
 use crate::http::overview::{KeptHourCounts, KeptShareCounts};
 use crate::http::starting::{SHORT_START, StartingAnswers};
+use crate::node::actors::{Wiring, host_membership};
+use crate::node::admin_token::{self, AdminTokenFiles};
+use crate::node::cluster::{
+    ClusterLink, JoinParts, SettingsFollower, allow_if_current, keep_record, own_record, own_url,
+    read_settings_cache,
+};
+use crate::node::live_config::LiveConfig;
+use crate::node::node_clocks::NodeClocks;
+use crate::node::node_error::NodeError;
+use crate::node::reload::{LoadedNodeConfig, NodeReloader, RunningSettings};
+use crate::node::share_links::{self, ShareLinks};
+use crate::node::{identity, name_sweep, settings};
 
 /// How long a starting node waits for a leader before it serves.
 const LEADER_TIME: Duration = Duration::from_secs(5);

@@ -1,0 +1,3 @@
+//! Views for cfm's protocol.
+
+pub mod cfm_list;
