@@ -41,6 +41,7 @@ enum StateKeyKind {
     BoxClaim = 6,
     KnownEpochs = 7,
     ClusterMembers = 8,
+    MembersLearnedWith = 9,
 }
 
 /// How long a store that cannot be opened is not tried again.
@@ -144,16 +145,28 @@ impl StateStore {
         })
     }
 
-    /// The addresses of the members of the cluster, as they were last named.
-    pub fn cluster_members(&self) -> Result<Vec<String>, StateStoreError> {
-        let members = self.with(|opened| opened.get(&[StateKeyKind::ClusterMembers as u8]))?;
-        Ok(members.unwrap_or_default())
+    /// The addresses of the members of the cluster, as they were last named to a worker with the nodes `given` in its
+    /// settings. With other settings they may belong to another cluster: none then.
+    pub fn cluster_members(&self, given: &[String]) -> Result<Vec<String>, StateStoreError> {
+        self.with(|opened| {
+            let with: Option<Vec<String>> =
+                opened.get(&[StateKeyKind::MembersLearnedWith as u8])?;
+            let members = opened.get(&[StateKeyKind::ClusterMembers as u8])?;
+            Ok(members.filter(|_| with.is_some_and(|with| with == given)).unwrap_or_default())
+        })
     }
 
     /// Remembers them, durably.
-    pub fn keep_cluster_members(&self, members: Vec<String>) -> Result<(), StateStoreError> {
+    pub fn keep_cluster_members(
+        &self,
+        given: &[String],
+        members: &[String],
+    ) -> Result<(), StateStoreError> {
         self.with(|opened| {
-            opened.put(&[StateKeyKind::ClusterMembers as u8], &members)?;
+            let mut batch = sled::Batch::default();
+            batch.insert(&[StateKeyKind::MembersLearnedWith as u8][..], encode(&given)?);
+            batch.insert(&[StateKeyKind::ClusterMembers as u8][..], encode(&members)?);
+            opened.db.apply_batch(batch)?;
             opened.sync()
         })
     }

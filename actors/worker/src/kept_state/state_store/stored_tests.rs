@@ -61,6 +61,10 @@ fn claim() -> BoxClaim {
     }
 }
 
+fn given() -> Vec<String> {
+    vec!["http://10.0.0.1:8080".to_owned()]
+}
+
 fn members() -> Vec<String> {
     vec!["http://10.0.0.1:8080".to_owned(), "http://10.0.0.2:8080".to_owned()]
 }
@@ -98,7 +102,7 @@ fn stored_bytes_of_a_worker_stay() {
     store.keep_reports(&reports().iter().collect::<Vec<_>>()).unwrap();
     store.raise_epoch_as_before(Epoch(4)).unwrap();
     store.keep_known_epochs(&epochs()).unwrap();
-    store.keep_cluster_members(members()).unwrap();
+    store.keep_cluster_members(&given(), &members()).unwrap();
     store.replace_box_claims(&[], &[claim()]).unwrap();
     store.keep_partial(&partial()).unwrap();
     store.remember_hash(&fingerprint(1), ContentHash([5; 32])).unwrap();
@@ -125,7 +129,9 @@ fn a_state_directory_of_an_earlier_worker_opens() {
     let store = StateStore::open(dir.path()).unwrap();
     assert_eq!(store.reports().unwrap(), reports());
     assert_eq!(store.known_epochs().unwrap(), epochs());
-    assert_eq!(store.cluster_members().unwrap(), members());
+    assert_eq!(store.cluster_members(&given()).unwrap(), members());
+    // With other nodes in its settings the worker may belong to another cluster.
+    assert!(store.cluster_members(&members()).unwrap().is_empty());
     assert_eq!(store.box_claims().unwrap(), [claim()]);
     assert_eq!(store.partials().unwrap(), [partial()]);
     assert_eq!(store.hash(&fingerprint(1)).unwrap(), Some(ContentHash([5; 32])));

@@ -69,7 +69,7 @@ impl NodeLink {
         clock: Clock,
         downloads: DownloaderHandle,
     ) -> Result<Self, reqwest::Error> {
-        let learned = store.cluster_members().unwrap_or_else(|error| {
+        let learned = store.cluster_members(&settings.given()).unwrap_or_else(|error| {
             tracing::warn!(%error, "the members of the cluster cannot be read");
             Vec::new()
         });

@@ -48,6 +48,13 @@ pub struct NodeLinkSettings {
     pub view: ViewHandle<NodeLinkView>,
 }
 
+impl NodeLinkSettings {
+    /// The addresses of the nodes.
+    pub(super) fn given(&self) -> Vec<String> {
+        self.nodes.iter().map(|url| url.as_str().to_owned()).collect()
+    }
+}
+
 /// The program at the other end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -109,9 +116,9 @@ impl NodeLinkShared {
             return;
         }
         tracing::info!(?members, "the members of the cluster have changed");
-        let (store, members) =
-            (self.store.clone(), members.into_iter().map(String::from).collect());
-        let keeping = move || store.keep_cluster_members(members);
+        let members: Vec<String> = members.into_iter().map(String::from).collect();
+        let (store, given) = (self.store.clone(), self.settings.given());
+        let keeping = move || store.keep_cluster_members(&given, &members);
         match tokio::task::spawn_blocking(keeping).await {
             Ok(Ok(())) => {}
             Ok(Err(error)) => tracing::warn!(%error, "the members of the cluster cannot be stored"),
