@@ -6,6 +6,6 @@ mod faults;
 mod histories;
 mod record;
 mod round;
-mod slow_links;
+pub mod slow_links;
 
 pub use round::{ChaosOptions, run};

@@ -22,6 +22,8 @@ pub struct LinkDelay {
     pub longest: Duration,
     /// Of a thousand parts, this number ends its connection.
     pub lost_per_mille: u32,
+    /// The bytes per second of one direction of a connection, if they are limited.
+    pub bytes_per_second: Option<u32>,
 }
 
 /// The delay of all links now; none by default. Clones share it.
@@ -34,10 +36,16 @@ impl SlowLinks {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = delay;
     }
 
-    /// When a part that arrives now goes on. None if its connection is lost.
-    fn leaves(&self) -> Option<Instant> {
+    /// When a part of this length that arrives now goes on. None if its connection is lost. The parts before it have
+    /// passed the link at `free`.
+    fn leaves(&self, length: usize, free: &mut Instant) -> Option<Instant> {
         let delay = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(delay) = delay else { return Some(Instant::now()) };
+        if let Some(rate) = delay.bytes_per_second.filter(|rate| *rate > 0) {
+            let passes = Duration::from_secs_f64(length as f64 / f64::from(rate));
+            *free = Instant::now().max(*free) + passes;
+            return Some(*free + delay.shortest);
+        }
         if fastrand::u32(..1000) < delay.lost_per_mille {
             return None;
         }
@@ -101,10 +109,10 @@ async fn direction(
 ) -> Result<()> {
     let (sender, mut waiting) = mpsc::channel::<(Instant, Vec<u8>)>(WAITING_PARTS);
     let read = async {
-        let mut bytes = vec![0; 64 << 10];
+        let (mut bytes, mut free) = (vec![0; 64 << 10], Instant::now());
         loop {
             let read = reader.read(&mut bytes).await?;
-            let part = links.leaves().zip(Some(bytes[..read].to_vec()));
+            let part = links.leaves(read, &mut free).zip(Some(bytes[..read].to_vec()));
             let Some(part) = part.filter(|_| read > 0) else { return Ok(()) };
             if sender.send(part).await.is_err() {
                 return Ok(());

@@ -22,3 +22,4 @@ mod plain_words;
 mod private_files;
 mod promised_reads;
 mod recorded_settings;
+mod slow_links;

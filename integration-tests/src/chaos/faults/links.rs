@@ -34,7 +34,7 @@ impl fmt::Display for LinkFault {
             LinkFault::Mute => f.write_str("reaches nobody"),
             LinkFault::Deaf => f.write_str("is reached by nobody"),
             LinkFault::Flapping => f.write_str("has flapping links"),
-            LinkFault::Slow(LinkDelay { shortest, longest, lost_per_mille }) => write!(
+            LinkFault::Slow(LinkDelay { shortest, longest, lost_per_mille, .. }) => write!(
                 f,
                 "and the others have a delay of {shortest:?} to {longest:?} and a loss of {lost_per_mille} ‰"
             ),
@@ -54,6 +54,7 @@ impl LinkFault {
                 shortest: Duration::from_millis(rng.u64(10..=50)),
                 longest: Duration::from_millis(rng.u64(60..=200)),
                 lost_per_mille: rng.u32(0..=20),
+                bytes_per_second: None,
             }),
         }
     }

@@ -14,7 +14,7 @@ const LARGEST: usize = 2 << 20;
 /// Bytes of an entry beside its commits.
 const OVERHEAD: usize = 64;
 
-/// A call that is answered within this part of a heartbeat may be followed by a larger one.
+/// A larger call follows if the bytes of the last one took at most this part of a heartbeat, or as long as the way.
 const QUICK: u32 = 4;
 
 /// A call that takes longer than this number of heartbeats is followed by a smaller one.
@@ -24,11 +24,13 @@ const SLOW: u32 = 4;
 #[derive(Debug)]
 pub(super) struct AppendBudget {
     bytes: usize,
+    /// The shortest time of an answer since the last loss: about that of the way there and back.
+    way: Option<Duration>,
 }
 
 impl Default for AppendBudget {
     fn default() -> Self {
-        AppendBudget { bytes: FIRST }
+        AppendBudget { bytes: FIRST, way: None }
     }
 }
 
@@ -47,9 +49,11 @@ impl AppendBudget {
 
     /// A call was answered after `elapsed`. `is_full` if it carried all that it was allowed to.
     pub(super) fn answered(&mut self, elapsed: Duration, heartbeat: Duration, is_full: bool) {
+        let way = self.way.map_or(elapsed, |way| way.min(elapsed));
+        self.way = Some(way);
         if elapsed > heartbeat.saturating_mul(SLOW) {
             self.lost();
-        } else if is_full && elapsed.saturating_mul(QUICK) <= heartbeat {
+        } else if is_full && elapsed - way <= way.max(heartbeat / QUICK) {
             self.bytes = self.bytes.saturating_mul(2).min(LARGEST);
         }
     }
@@ -57,6 +61,7 @@ impl AppendBudget {
     /// A call failed, or was not answered in time.
     pub(super) fn lost(&mut self) {
         self.bytes = (self.bytes / 2).max(OVERHEAD);
+        self.way = None;
     }
 }
 
@@ -117,5 +122,22 @@ mod tests {
         budget.lost();
         budget.answered(Duration::from_millis(1), HEARTBEAT, false);
         assert_eq!(budget.bytes, LARGEST / 2, "a small call says nothing about large ones");
+    }
+
+    #[test]
+    fn on_a_long_way_it_grows_again_after_a_loss() {
+        let mut budget = AppendBudget::default();
+        for _ in 0..40 {
+            budget.lost();
+        }
+        // 200 ms there and back, and 10 Mbit/s.
+        let call = |budget: &mut AppendBudget| {
+            let passes = Duration::from_secs_f64(budget.bytes as f64 / 1_250_000.0);
+            budget.answered(Duration::from_millis(200) + passes, HEARTBEAT, true);
+        };
+        for _ in 0..20 {
+            call(&mut budget);
+        }
+        assert!((64 << 10..512 << 10).contains(&budget.bytes), "{}", budget.bytes);
     }
 }
