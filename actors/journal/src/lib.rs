@@ -29,8 +29,8 @@ pub use maintenance::upkeep::{UpkeepError, accept_loss, check};
 pub use raft::{HandOverError, MemberChange, MemberChangeError};
 pub use reads::BehindEntry;
 use reelyard_replication::{
-    CommitAnswer, CommitError, JournalCommand, Leadership, Member, MemberRecord, NodeIdentity,
-    OnFullDisk, ReplicatedLog,
+    CommitAnswer, CommitError, FORMAT_LEVEL, JournalCommand, Leadership, Member, MemberRecord,
+    NodeIdentity, OnFullDisk, ReplicatedLog,
 };
 pub use reelyard_replication::{NoPeers, NodeUnreachable, Transport};
 pub use settings::{JournalConfig, JournalOptions, OpenError};
@@ -292,6 +292,7 @@ impl Journal {
             last_log: figures.last_log,
             applied: figures.applied,
             behind: figures.behind,
+            behind_ms: figures.behind_ms,
             snapshots_sent: figures.snapshots_sent,
             snapshot: figures.snapshot,
             snapshot_bytes: figures.snapshot_bytes,
@@ -363,6 +364,17 @@ impl ReplicatedLog for Journal {
 
     fn has_other_members(&self) -> bool {
         self.members().len() > 1
+    }
+
+    fn format_level(&self) -> u16 {
+        let members = self.members();
+        let own = self.identity().number;
+        let levels = members.iter().map(|member| match member.number {
+            // Its record may still be that of its former program.
+            number if number == own => FORMAT_LEVEL,
+            _ => member.record.format_level,
+        });
+        levels.min().unwrap_or(FORMAT_LEVEL)
     }
 
     fn disk_full(&self) -> Option<String> {

@@ -36,6 +36,8 @@ pub struct JournalStatus {
     pub applied: Option<u64>,
     /// How many entries each member is behind this node. Empty unless this node leads.
     pub behind: BTreeMap<u64, u64>,
+    /// For how many milliseconds each member lacks an entry of this node. Empty unless this node leads.
+    pub behind_ms: BTreeMap<u64, u64>,
     /// Snapshots on their way to other nodes, by number of the receiver.
     pub snapshots_sent: BTreeMap<u64, SnapshotOnWay>,
     /// Index of the last entry in the current snapshot.

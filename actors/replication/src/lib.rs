@@ -24,7 +24,9 @@ pub use commits::idempotency_ledger::{FrozenLedger, IdempotencyLedger, REMEMBERE
 pub use commits::in_flight::InFlight;
 pub use election::ElectionConfig;
 pub use leadership::{EPOCH_LEAP, Leadership};
-pub use member::{FORMAT_LEVEL, Member, MemberRecord, NodeIdentity, UnreadableMember};
+pub use member::{
+    FORMAT_LEVEL, LOWEST_FORMAT_LEVEL, Member, MemberRecord, NodeIdentity, UnreadableMember,
+};
 pub use messages::{Apply, CommitAnswer, CommitError, Install, InstallStage, JournalCommand};
 pub use ownership::{
     AppliedEntry, AppliedEvent, Outcomes, Ownership, RequestContext, decode_answers,

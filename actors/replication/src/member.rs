@@ -5,9 +5,12 @@ use std::fmt;
 use reelyard_core::cluster_id::{ClusterId, StoreId};
 use serde::{Deserialize, Serialize};
 
-/// The format level that this program writes. A node of a later program reads it, and an earlier program
-/// refuses it.
-pub const FORMAT_LEVEL: u16 = 5;
+/// The highest format level that this program reads and writes. It rises with each new form in the log.
+pub const FORMAT_LEVEL: u16 = 6;
+
+/// The lowest format level of a member that can run together with this program. Nothing of a higher level is written
+/// while a member has this one.
+pub const LOWEST_FORMAT_LEVEL: u16 = 5;
 
 /// How a node is known to itself: its store says so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

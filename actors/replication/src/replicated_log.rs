@@ -8,6 +8,7 @@ use reelyard_core::event::{Commit, PieceId};
 use tokio::sync::watch;
 
 use crate::Leadership;
+use crate::member::FORMAT_LEVEL;
 use crate::messages::{CommitAnswer, CommitError, JournalCommand};
 
 /// Treatment of a commit while the disk is full.
@@ -47,6 +48,11 @@ pub trait ReplicatedLog: Send + Sync {
     /// Whether other nodes hold the log as well: one of them may have led before.
     fn has_other_members(&self) -> bool {
         false
+    }
+
+    /// The lowest format level of all members. Nothing of a higher level is written.
+    fn format_level(&self) -> u16 {
+        FORMAT_LEVEL
     }
 
     /// Why the log accepts no commits for lack of room on the disk. None while there is room.

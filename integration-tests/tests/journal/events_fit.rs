@@ -338,6 +338,7 @@ fn events_of_boxes_fit() {
             uptime: term,
             leases: vec![(lease, u32::MAX, term); TERMS_AT_ONCE],
         },
+        BoxEvent::LedOn { boot: BootId([0xff; 16]), uptime: term },
     ];
     has_every_variant::<SharedTable>(&events, &[]);
     fits::<SharedTable>(&events);

@@ -57,9 +57,12 @@ impl BoxServices {
             let (live, clock, journal) = (live.clone(), clock.clone(), journal.clone());
             let (views, changes) = (views.clone(), changes.clone());
             Supervised::start(Supervision::of("box_lease"), move || {
-                let settings = live.now().config.r#box.memory.clone();
+                let now = live.now();
+                let settings = now.config.r#box.memory.clone();
+                let bound = now.config.cluster.clock.clock_bound;
                 let (clock, journal) = (clock.clone(), journal.clone());
                 BoxLease::new(settings, clock, journal, hosts.clone(), views.clone())
+                    .with_clock_bound(bound)
                     .with_change_feed(changes.publisher())
             })
         };

@@ -8,14 +8,14 @@ use reelyard_core::clock::{Clock, Millis};
 use reelyard_protocol::cluster::{
     AddressedNode, ConnectionUse, ElectionTimes, FormatLevels, HelloNode, NodeHello, SettingsDigest,
 };
-use reelyard_replication::{FORMAT_LEVEL, MemberRecord, NodeIdentity};
+use reelyard_replication::{FORMAT_LEVEL, LOWEST_FORMAT_LEVEL, MemberRecord, NodeIdentity};
 
 use super::peers::PeerBook;
 use super::security::LinkSecurity;
 use super::socket::split_address;
 
-/// The format levels of this program. All nodes of a cluster have the same version, so it is only one.
-const LEVELS: FormatLevels = FormatLevels { min: FORMAT_LEVEL, max: FORMAT_LEVEL };
+/// The format levels of this program. During an update nodes of two versions run together.
+const LEVELS: FormatLevels = FormatLevels { min: LOWEST_FORMAT_LEVEL, max: FORMAT_LEVEL };
 const PROGRAM: &str = env!("CARGO_PKG_VERSION");
 
 /// The facts of this node that change while it runs. They are read for each connection.

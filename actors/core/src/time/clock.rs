@@ -277,7 +277,7 @@ impl Clock {
         match &self.0 {
             ClockSource::System(_) => *OF_MACHINE.get_or_init(|| {
                 BootId::of_this_machine().unwrap_or_else(|error| {
-                    tracing::warn!(%error, "boot id cannot be read: after a restart of the node every lease gets its full term again");
+                    tracing::warn!(%error, "boot id cannot be read: after a restart of the node leases end by its wall clock");
                     BootId::from(fastrand::u128(..))
                 })
             }),

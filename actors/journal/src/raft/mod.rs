@@ -5,6 +5,7 @@
 mod call_messages;
 mod contact;
 mod lead;
+mod log_pace;
 mod log_store;
 mod members;
 mod network;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use actix::Recipient;
 use reelyard_core::event::{Epoch, PieceId};
@@ -13,6 +13,7 @@ use tokio::task::JoinHandle;
 
 use super::call_messages::{RaftRequest, RaftResponse, decode, encode, follows};
 use super::contact::LeaderContact;
+use super::log_pace::LogPace;
 use super::network::PeerFactory;
 use super::snapshot_transfer::SnapshotReceiver;
 use super::state_machine::LogGrowth;
@@ -36,6 +37,7 @@ pub(crate) struct NodeFigures {
     pub(crate) last_log: Option<u64>,
     pub(crate) applied: Option<u64>,
     pub(crate) behind: BTreeMap<u64, u64>,
+    pub(crate) behind_ms: BTreeMap<u64, u64>,
     pub(crate) snapshots_sent: BTreeMap<u64, SnapshotOnWay>,
     pub(crate) snapshot: Option<u64>,
     pub(crate) snapshot_bytes: u64,
@@ -48,6 +50,7 @@ pub(crate) struct RaftNode {
     /// Set once the log is applied up to its known commit position.
     pub(super) raft: OnceLock<Raft>,
     pub(super) growth: Arc<LogGrowth>,
+    pub(super) pace: LogPace,
     snapshots: SnapshotReceiver,
     /// Session for the proposer. It changes before the owners get `LeaderStarted`, so that the
     /// proposer accepts their first decision.
@@ -95,6 +98,7 @@ impl RaftNode {
             id: settings.node,
             raft: OnceLock::new(),
             growth,
+            pace: LogPace::default(),
             snapshots,
             session: watch::Sender::new(ProposerSession {
                 leadership: Leadership::Nobody,
@@ -202,12 +206,23 @@ impl RaftNode {
             voters: metrics.membership_config.membership().voter_ids().collect(),
             last_log: metrics.last_log_index,
             applied: metrics.last_applied.map(|log_id| log_id.index),
+            behind_ms: self.behind_ms(&metrics),
             behind: behind(&metrics),
             snapshots_sent: self.peers.contacts.snapshots_sent(),
             snapshot: metrics.snapshot.map(|log_id| log_id.index),
             snapshot_bytes: self.growth.snapshot_bytes.load(Ordering::Relaxed),
             bytes_since_snapshot: self.growth.since_snapshot.load(Ordering::Relaxed),
         }
+    }
+
+    /// For how many milliseconds each member lacks an entry, on the leader.
+    fn behind_ms(&self, metrics: &Metrics) -> BTreeMap<u64, u64> {
+        let now = Instant::now();
+        let lag = |(&number, matched): (&u64, &Option<LogId>)| {
+            let lag = self.pace.lag(matched.map_or(0, |log_id| log_id.index + 1), now);
+            (number, u64::try_from(lag.as_millis()).unwrap_or(u64::MAX))
+        };
+        metrics.replication.iter().flatten().map(lag).collect()
     }
 
     /// Ends the node. Idempotent.

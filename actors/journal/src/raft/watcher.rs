@@ -77,6 +77,23 @@ impl LogBytesDue {
     }
 }
 
+/// That this node leads.
+#[derive(Clone, Copy)]
+struct ConfirmedLead {
+    epoch: Epoch,
+    /// Before a quorum was asked to confirm it.
+    asked: Instant,
+}
+
+impl ConfirmedLead {
+    /// Whether a quorum has answered within `patience`. Its last answer is `silence` old by the metrics, which may
+    /// still show a state from before the confirmation.
+    fn is_recent(self, silence: Option<Duration>, now: Instant, patience: Duration) -> bool {
+        let confirmed = now.saturating_duration_since(self.asked);
+        silence.map_or(confirmed, |silence| silence.min(confirmed)) <= patience
+    }
+}
+
 impl RaftWatcher {
     pub(super) async fn until_it_ends(&self, raft: Raft) {
         let raft = self.node.raft.get_or_init(|| raft);
@@ -104,6 +121,8 @@ impl RaftWatcher {
                     error => self.fail(&error.to_string()),
                 };
             }
+            let entries = now.last_log_index.map_or(0, |last| last + 1);
+            self.node.pace.record(entries, Instant::now());
             let voters = now.membership_config.membership().get_joint_config();
             self.node.peers.quorum.set_voters(voters);
             leading = self.update_leader(raft, &now, seen.elapsed(), leading).await;
@@ -190,16 +209,17 @@ impl RaftWatcher {
         raft: &Raft,
         metrics: &Metrics,
         age: Duration,
-        leading: Option<Epoch>,
-    ) -> Option<Epoch> {
+        leading: Option<ConfirmedLead>,
+    ) -> Option<ConfirmedLead> {
         let epoch = Epoch(metrics.current_term);
         let is_leader =
             metrics.state == ServerState::Leader && metrics.current_leader == Some(self.node.id);
-        if is_leader && leading == Some(epoch) {
+        if let Some(lead) = leading.filter(|lead| is_leader && lead.epoch == epoch) {
             let silence = metrics.millis_since_quorum_ack.map(Duration::from_millis);
-            let answered = silence.is_some_and(|silence| silence + age <= self.node.patience);
+            let silence = silence.map(|silence| silence + age);
             // No other node can lead a cluster with one member, however slow its disk is.
-            if answered || self.is_alone(metrics) {
+            if lead.is_recent(silence, Instant::now(), self.node.patience) || self.is_alone(metrics)
+            {
                 return leading;
             }
             tracing::warn!(%epoch, "no quorum answers: this node makes no decisions until one does");
@@ -209,12 +229,13 @@ impl RaftWatcher {
             _ => Leadership::Nobody,
         };
         self.publish_leadership(known);
+        let asked = Instant::now();
         if !is_leader || !self.confirmed(raft, metrics).await {
             return None;
         }
         tracing::info!(%epoch, "this node leads");
         self.publish_leadership(Leadership::Leading { epoch });
-        Some(epoch)
+        Some(ConfirmedLead { epoch, asked })
     }
 
     /// Whether a quorum confirms that this node leads, and everything before is applied here, by
@@ -279,6 +300,22 @@ mod tests {
     use super::*;
 
     const MIB: u64 = 1 << 20;
+
+    #[test]
+    fn a_confirmed_lead_does_not_end_by_older_metrics() {
+        let (asked, second) = (Instant::now(), Duration::from_secs(1));
+        let lead = ConfirmedLead { epoch: Epoch(1), asked };
+        for (silence, passed, expected) in [
+            (Some(60 * second), second, true),
+            (None, second, true),
+            (Some(60 * second), 2 * second, false),
+            (None, 2 * second, false),
+            (Some(second), 9 * second, true),
+        ] {
+            let is_recent = lead.is_recent(silence, asked + passed, second);
+            assert_eq!(is_recent, expected, "{silence:?} {passed:?}");
+        }
+    }
 
     #[test]
     fn a_quiet_log_is_short_unless_the_snapshot_is_large() {

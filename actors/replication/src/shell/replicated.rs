@@ -66,6 +66,11 @@ impl<P: Piece, V, C> Replicated<P, V, C> {
         self.log.has_other_members()
     }
 
+    /// The lowest format level of all members. Nothing of a higher level is written.
+    pub fn format_level(&self) -> u16 {
+        self.log.format_level()
+    }
+
     /// Publishes a change that is in no event.
     pub fn publish_change(&self, at: Millis, change: C) {
         if let Some(feed) = &self.feed {

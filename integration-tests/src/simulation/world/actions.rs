@@ -53,6 +53,7 @@ impl SimulationWorld {
             OperatorAction::Jump(Party::Node(id), by) => {
                 nodes[id].machine.step_by(by);
                 context.judge.clocks_jumped = true;
+                context.judge.leases.clocks_were_apart = true;
                 self.record_clocks();
             }
             OperatorAction::Jump(Party::Host(id), by) => hosts[id].clock_off += by,

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use crate::simulation::clients::job::SimulatedJob;
 use crate::simulation::clients::visitor::SimulatedVisitor;
 use crate::simulation::environment::context::Context;
-use crate::simulation::environment::machine::SimulatedMachine;
+use crate::simulation::environment::machine::{ClockError, SimulatedMachine};
 use crate::simulation::environment::messages::SimulatedEnvelope;
 use crate::simulation::environment::parties::Party;
 use crate::simulation::environment::queue::SimulationEvent;
@@ -44,6 +44,9 @@ pub struct SimulationWorld {
     began: Instant,
 }
 
+/// Two clocks with this skew, in milliseconds, and with their drift stay within the clock bound.
+const LARGEST_SKEW: i64 = 300;
+
 impl SimulationWorld {
     /// The world of a seed, with all parties started.
     pub fn new(seed: u64) -> Self {
@@ -59,6 +62,8 @@ impl SimulationWorld {
             plans.map(|(id, plan)| SimulatedHost::new(id, plan, scene.nodes, &yard)).collect();
         let began = Instant::now();
         context.judge.clocks_jumped = scene.clocks.iter().any(|error| error.skew != 0);
+        let is_far = |error: &ClockError| error.skew.abs() > LARGEST_SKEW;
+        context.judge.leases.clocks_were_apart = scene.clocks.iter().any(is_far);
         let machine = |(id, error): (usize, &_)| Arc::new(SimulatedMachine::new(id, began, *error));
         let machines = scene.clocks.iter().enumerate().map(machine).enumerate();
         let nodes = machines.map(|(id, machine)| SimulatedNode::new(id, &scene, machine)).collect();

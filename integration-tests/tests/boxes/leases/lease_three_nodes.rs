@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use reelyard_boxes::box_lease::{
-    BoxError, BoxLeaseRequest, BoxLeaseSettings, PoolSpec, ReleaseLease,
+    BoxError, BoxLeaseRequest, BoxLeaseSettings, PoolSpec, ReleaseLease, VerifyLease,
 };
 use reelyard_core::clock::Clock;
 use reelyard_core::event::{PieceId, RequestId};
@@ -69,7 +69,6 @@ fn leases_and_tokens_continue_under_the_next_leader_and_waits_end() {
         yards[new].release(&other).await.unwrap();
         let next = yards[new].take("d").await;
         assert_eq!((next.token, next.number), (nth_token(3), other.number));
-        // Under a new leader each lease has its full term again.
         yards[new].advance(seconds(59)).await;
         assert_eq!(yards[new].verify(&lease), Ok(()));
         hub.heal();
@@ -79,6 +78,49 @@ fn leases_and_tokens_continue_under_the_next_leader_and_waits_end() {
         let granted: Vec<_> =
             yards.iter().map(|yard| yard.views.pool(&p()).unwrap().totals.granted).collect();
         assert_eq!(granted, [3, 3, 3]);
+        for yard in &yards {
+            yard.journal.stop().await;
+        }
+    });
+}
+
+#[test]
+fn changes_of_the_leader_keep_no_lease_alive() {
+    let dirs = NODES.map(|_| tempfile::tempdir().unwrap());
+    on_a_system(async {
+        let hub = MemoryHub::default();
+        // Each machine has clocks of its own.
+        let clocks = NODES.map(|_| Clock::manual(START));
+        let mut yards = Vec::new();
+        for ((node, dir), clock) in NODES.into_iter().zip(&dirs).zip(&clocks) {
+            let alone = JournalOptions::alone(dir.path(), node);
+            let journal = hub.open(alone, PieceId::Boxes).await;
+            let hosts = ScriptedHosts::default();
+            yards.push(BoxYard::start(journal, clock, BoxLeaseSettings::default(), hosts));
+        }
+        let advance = |by| {
+            for clock in &clocks {
+                clock.advance(by);
+            }
+        };
+        let mut leads = leader(&yards, 0).await;
+        yards[leads].put(PoolSpec { grace: Duration::ZERO, ..PoolSpec::of(0, 2) }).await;
+        let lease = yards[leads].take("a").await;
+        let verify = VerifyLease { lease: lease.id, token: lease.token };
+        // The last two of five changes are in the second between the known end and the end of the lease.
+        for passed in [20_000, 20_000, 19_500, 800, 600] {
+            advance(Duration::from_millis(passed));
+            let epoch = yards[leads].views.view().epoch.unwrap().0;
+            yards[leads].journal.hand_over(None).await.unwrap();
+            leads = leader(&yards, epoch).await;
+            assert!(yards[leads].send(verify).await.is_ok(), "{passed}");
+        }
+        advance(Duration::from_millis(99));
+        assert!(yards[leads].send(verify).await.is_ok());
+        advance(Duration::from_millis(1));
+        assert!(yards[leads].send(verify).await.is_err());
+        yards[leads].look().await;
+        eventually("it has ended", || yards[leads].verify(&lease).is_err()).await;
         for yard in &yards {
             yard.journal.stop().await;
         }

@@ -152,6 +152,7 @@ fn of_boxes() -> Vec<(&'static str, BoxEvent)> {
                 version: 7,
             },
         ),
+        ("led-on", BoxEvent::LedOn { boot: BootId([0xb1; 16]), uptime: Duration::new(78, 500) }),
     ]
 }
 

@@ -143,7 +143,8 @@ pub async fn release(
     summary = "Checks whether a lease is valid",
     description = "A lease is valid if a holder got it with this token, no end is recorded and \
                    its term is not over. A valid lease can be renewed. After a restart or a \
-                   change of leader a lease gets its full term again, until it is renewed. \
+                   change of leader a lease lasts until the end that its holder knows, and at most \
+                   `cluster.clock_bound` longer. \
                    While a lease is valid, no other holder has the box. Only the leader answers.",
     params(("id" = String, Path, description = "Id of the lease")),
     request_body(content = LeaseToken, description = "Fencing token of the lease"),

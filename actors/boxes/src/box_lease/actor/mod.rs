@@ -22,12 +22,17 @@ use crate::box_lease::{
     BoxChange, BoxLeaseSettings, BoxView, BoxViewHandle, PoolQueueView, SharedTable,
 };
 
+/// The default of `cluster.clock_bound`.
+const CLOCK_BOUND: Duration = Duration::from_secs(1);
+
 /// The actor that owns all boxes. Every node runs one: on the leader it decides, on followers it only
 /// applies.
 pub struct BoxLease {
     replica: Replicated<SharedTable, BoxView, BoxChange>,
     memory: BoxMemory,
     clock: Clock,
+    /// The largest distance between the wall clocks of two leaders.
+    clock_bound: Duration,
     view_handle: BoxViewHandle,
     hosts: BoxHosts,
     /// Whether the start of this node's leadership is being recorded.
@@ -56,12 +61,18 @@ impl BoxLease {
             ),
             memory: BoxMemory::new(settings),
             clock,
+            clock_bound: CLOCK_BOUND,
             view_handle,
             hosts,
             recording_led: false,
             upkeep_at: None,
             progress_at: None,
         }
+    }
+
+    /// The wall clocks of two leaders may differ by this much.
+    pub fn with_clock_bound(self, clock_bound: Duration) -> Self {
+        BoxLease { clock_bound, ..self }
     }
 
     /// Both clocks; the wall clock holds small backward steps back.

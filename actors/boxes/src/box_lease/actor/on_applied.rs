@@ -13,9 +13,10 @@ use reelyard_replication::{
 
 use super::grants::MYSELF;
 use super::tick::{LONGEST_SLEEP, SHORTEST_SLEEP};
-use crate::box_lease::policy::leading::MachineUptime;
+use crate::box_lease::policy::leading::{LEVEL_OF_CLOCKS, LeaderClocks};
 use crate::box_lease::policy::memory::box_key::BoxKey;
 use crate::box_lease::state::event::{BoxEvent, BoxOutcome};
+use crate::box_lease::state::leases::given_terms::LeaderMachine;
 use crate::box_lease::views::changes::changes_of;
 use crate::box_lease::{BoxChange, BoxError, BoxLease, BoxView, SharedTable};
 
@@ -97,14 +98,17 @@ impl BoxLease {
     /// This node decides from now on.
     fn become_leader(&mut self, ctx: &mut Context<Self>) {
         self.upkeep_at = None;
-        let machine = MachineUptime { boot: self.clock.boot(), uptime: self.clock.uptime() };
-        let begun = self.policy(|memory, at| memory.become_leader(at, machine));
+        let wall = self.now().wall;
+        let machine = LeaderMachine { boot: self.clock.boot(), uptime: self.clock.uptime(), wall };
+        let are_recorded = self.replica.format_level() >= LEVEL_OF_CLOCKS;
+        let clocks = LeaderClocks { machine, bound: self.clock_bound, are_recorded };
+        let begun = self.policy(|memory, at| memory.become_leader(at, clocks));
         for key in begun.draining {
             self.plan_cleanup(&key, ctx);
         }
-        if !begun.terms_given.is_empty() {
-            // Without an outcome they still have their terms. The next tick tries again.
-            self.commit(begun.terms_given, ctx);
+        if !begun.records.is_empty() {
+            // Without an outcome they still have their terms.
+            self.commit(begun.records, ctx);
         }
         self.prepare_again(begun.preparing, ctx);
         self.watch_hosts(ctx);

@@ -3,7 +3,6 @@
 use std::iter;
 use std::time::Duration;
 
-use reelyard_core::boot::BootId;
 use reelyard_core::clock::Millis;
 use reelyard_protocol::boxes::{FenceToken, LeaseId, PoolName};
 use reelyard_replication::EPOCH_LEAP;
@@ -13,11 +12,17 @@ use super::memory::BoxMemory;
 use super::memory::box_key::BoxKey;
 use super::memory::terms::HoldLimit;
 use super::preparing::PreparingLease;
+use crate::box_lease::state::box_table::BoxTable;
 use crate::box_lease::state::event::BoxEvent;
+use crate::box_lease::state::leases::given_terms::LeaderMachine;
+use crate::box_lease::state::leases::lease::Lease;
 use crate::box_lease::state::pools::spec::PoolSpec;
 
-/// How many leases one event may list that have their full terms again.
+/// How many leases one event may list whose terms a new leader measured.
 pub const TERMS_AT_ONCE: usize = 500;
+
+/// Members with this format level can read [`BoxEvent::LedOn`].
+pub(in crate::box_lease) const LEVEL_OF_CLOCKS: u16 = 6;
 
 /// More tokens than are drawn in a millisecond.
 const TOKENS_A_MILLI: u64 = 1000;
@@ -25,11 +30,14 @@ const TOKENS_A_MILLI: u64 = 1000;
 /// More tokens than are drawn between a backup and its restore. Used when the clock is behind the tokens.
 const TOKENS_SKIPPED: u64 = 1_000_000_000_000;
 
-/// The time since the machine started, and the id of that start.
+/// The clocks by which a new leader measures the terms of leases.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::box_lease) struct MachineUptime {
-    pub(in crate::box_lease) boot: BootId,
-    pub(in crate::box_lease) uptime: Duration,
+pub(in crate::box_lease) struct LeaderClocks {
+    pub(in crate::box_lease) machine: LeaderMachine,
+    /// The largest distance between the wall clocks of two leaders.
+    pub(in crate::box_lease) bound: Duration,
+    /// Whether all members can read the record of these clocks.
+    pub(in crate::box_lease) are_recorded: bool,
 }
 
 /// The first steps of a new leader.
@@ -39,19 +47,36 @@ pub(in crate::box_lease) struct NewLeadership {
     pub(in crate::box_lease) draining: Vec<BoxKey>,
     /// Leases whose boxes were being made ready.
     pub(in crate::box_lease) preparing: Vec<PreparingLease>,
-    /// Records which leases have their full terms again. The next leader of this boot does not give them
-    /// again before a renewal. Readers see how long the leases last.
-    pub(in crate::box_lease) terms_given: Vec<BoxEvent>,
+    /// Records the clocks of this leader, and which leases last how long by them.
+    pub(in crate::box_lease) records: Vec<BoxEvent>,
+}
+
+impl LeaderClocks {
+    /// How long a held lease lasts at least from now on: until its holder may believe, and one bound longer.
+    fn left(self, table: &BoxTable, lease: &Lease) -> Duration {
+        let LeaderClocks { machine, bound, .. } = self;
+        let given = table.again.get(&lease.id);
+        if let Some(ends) = given.and_then(|given| given.end(lease.renewals, machine.boot)) {
+            return ends.saturating_add(bound).saturating_sub(machine.uptime);
+        }
+        let longest = lease.term.saturating_add(bound);
+        match lease.expires_at {
+            Some(known) if !table.led_on.is_some_and(|on| machine.was_set_since(on, bound)) => {
+                known.after(bound).since(machine.wall).min(longest)
+            }
+            // The wall clock was set, so the end by it is wrong.
+            _ => longest,
+        }
+    }
 }
 
 impl BoxMemory {
-    /// This node decides from now on. Every live lease gets its full term again, once per boot until it is
-    /// renewed. Every resting id begins its rest again, and the host of a box inspects it before it is
-    /// granted.
+    /// This node decides from now on. Each lease lasts until the end that its holder knows, and at most one bound longer.
+    /// Every resting id begins its rest again, and the host of a box inspects it before it is granted.
     pub(in crate::box_lease) fn become_leader(
         &mut self,
         context: &BoxDecisionContext<'_>,
-        machine: MachineUptime,
+        clocks: LeaderClocks,
     ) -> NewLeadership {
         let mut begun = NewLeadership::default();
         for (name, pool) in context.table.pools() {
@@ -66,7 +91,7 @@ impl BoxMemory {
             let dirty = context.draining_boxes(name).into_iter();
             begun.draining.extend(dirty.map(|number| (name.clone(), number)));
         }
-        let mut again: Vec<(LeaseId, u32, Duration)> = Vec::new();
+        let mut measured: Vec<(LeaseId, u32, Duration)> = Vec::new();
         for lease in context.table.leases() {
             if !lease.is_held() {
                 let (token, id, request, term) = (lease.token, lease.id, lease.request, lease.term);
@@ -74,24 +99,23 @@ impl BoxMemory {
                 continue;
             }
             let hold = HoldLimit::of(lease, context.max_hold(&lease.pool));
-            let given = context.table.again.get(&lease.id);
-            match given.and_then(|given| given.end(lease.renewals, machine.boot)) {
-                Some(ends) => {
-                    let remaining = ends.saturating_sub(machine.uptime);
-                    self.terms.start_remaining(lease.id, lease.term, remaining, hold, context.now);
-                }
-                None => {
-                    self.terms.start(lease.id, lease.term, hold, context.now);
-                    again.push((lease.id, lease.renewals, lease.term));
-                }
+            let left = clocks.left(&context.table, lease);
+            self.terms.take_over(lease.id, (left, clocks.bound), hold, context.now);
+            // Without the bound, or each new leader would add one.
+            let known = left.saturating_sub(clocks.bound);
+            if !known.is_zero() {
+                measured.push((lease.id, lease.renewals, known));
             }
         }
         // In a separate order, because the table has none.
-        again.sort_unstable();
-        let MachineUptime { boot, uptime } = machine;
-        for leases in again.chunks(TERMS_AT_ONCE) {
+        measured.sort_unstable();
+        let LeaderMachine { boot, uptime, .. } = clocks.machine;
+        if clocks.are_recorded {
+            begun.records.push(BoxEvent::LedOn { boot, uptime });
+        }
+        for leases in measured.chunks(TERMS_AT_ONCE) {
             let leases = leases.to_vec();
-            begun.terms_given.push(BoxEvent::TermsGiven { boot, uptime, leases });
+            begun.records.push(BoxEvent::TermsGiven { boot, uptime, leases });
         }
         begun
     }

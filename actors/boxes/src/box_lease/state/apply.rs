@@ -11,6 +11,7 @@ use reelyard_replication::{FrozenPiece, Piece, UnreadableEvent};
 
 use super::box_table::{BoxTable, DroppedPool, FoundLease, GrantedRequest, SharedTable};
 use super::event::{BoxEvent, BoxLogEntry, BoxLogEvent, BoxOutcome, BoxRefusal, NewGrant};
+use super::leases::given_terms::LeaderMachine;
 use super::leases::lease::{EndedLease, Lease, LeaseEnd};
 use super::pools::pool::{BoxState, Pool};
 use super::snapshot::{FrozenBoxTable, thaw_row};
@@ -123,6 +124,10 @@ impl BoxTable {
             BoxEvent::TermsAgain { leases } => Ok(self.give_again(at, leases, None)),
             BoxEvent::TermsGiven { boot, uptime, leases } => {
                 Ok(self.give_again(at, leases, Some((*boot, *uptime))))
+            }
+            BoxEvent::LedOn { boot, uptime } => {
+                self.led_on = Some(LeaderMachine { boot: *boot, uptime: *uptime, wall: at });
+                Ok(BoxOutcome::Applied)
             }
             BoxEvent::Adopted { pool, output, by } => {
                 let first =

@@ -207,6 +207,7 @@ fn stored_events_keep_their_numbers() {
         (BoxEvent::WrongToken { lease, given: beyond, times: 2 }, 22),
         (BoxEvent::Adopted { pool: p(), output: HookOutput::cut("x"), by: "jo".to_owned() }, 24),
         (BoxEvent::PoolPutBySettings { pool: p(), spec: settings, version: 7 }, 25),
+        (BoxEvent::LedOn { boot: BootId([7; 16]), uptime: term }, 26),
     ] {
         assert_eq!(number(&event), expected, "{event:?}");
     }
@@ -289,7 +290,7 @@ fn tokens_are_raised_and_never_lowered() {
 }
 
 #[test]
-fn a_full_term_is_given_again_once_until_a_renewal() {
+fn a_term_of_an_earlier_version_is_given_once_until_a_renewal() {
     let mut table = table(PoolSpec::of(0, 2));
     let token = granted(&mut table, 1, 0);
     let again = |renewals| BoxEvent::TermsAgain { leases: vec![(LeaseId(1), renewals, TERM)] };

@@ -8,7 +8,7 @@ use reelyard_core::history::BoundedLog;
 use reelyard_protocol::boxes::{BoxNumber, FenceToken, LeaseId, PoolName};
 
 use super::event::{BoxLogEntry, BoxRefusal};
-use super::leases::given_terms::GivenTerms;
+use super::leases::given_terms::{GivenTerms, LeaderMachine};
 use super::leases::lease::{EndedLease, Lease};
 use super::pools::pool::Pool;
 use super::pools::slots::Slots;
@@ -35,10 +35,12 @@ pub struct BoxTable {
     pub(in crate::box_lease) requests: HashMap<u64, GrantedRequest>,
     /// The log of other events of boxes.
     pub(in crate::box_lease) box_log: BoundedLog<BoxLogEntry>,
-    /// Live leases that got their full terms again from new leaders.
+    /// Live leases whose terms new leaders have measured.
     pub(in crate::box_lease) again: HashMap<LeaseId, GivenTerms>,
     /// The epoch of the leader that decided last.
     pub(in crate::box_lease) led: Epoch,
+    /// The clocks of that leader's machine when it began.
+    pub(in crate::box_lease) led_on: Option<LeaderMachine>,
     /// The newest version of the cluster's settings that set each pool, also removed ones.
     pub(in crate::box_lease) put_by_settings: BTreeMap<PoolName, u64>,
     /// The pool whose rows are being restored from a snapshot.

@@ -200,14 +200,15 @@ pub enum BoxEvent {
         /// Number of tries since the last record of them.
         times: u64,
     },
-    /// A new leader gives these leases their full terms once more. Skips leases that were renewed since
-    /// then, or got this already for the same boot.
+    /// A new leader lets these leases last for these terms. Skips leases that were renewed since then, or
+    /// got this already for the same boot. Earlier versions gave each lease its full term.
     TermsGiven {
         /// The boot of the leader's machine.
         boot: BootId,
         /// How long that was up when the terms began.
         uptime: Duration,
-        /// The leases, how often each was renewed when that was decided, and how long it lasts.
+        /// The leases, how often each was renewed when that was decided, and how long it lasts
+        /// at least.
         leases: Vec<(LeaseId, u32, Duration)>,
     },
     /// The host of a pool serves these boxes for it from now on, also boxes that it served for another
@@ -230,6 +231,13 @@ pub enum BoxEvent {
         spec: Box<PoolSpec>,
         /// The number of the version.
         version: u64,
+    },
+    /// The machine of the new leader. Its wall clock shows the time of this event.
+    LedOn {
+        /// The boot of the machine.
+        boot: BootId,
+        /// How long that was up.
+        uptime: Duration,
     },
 }
 

@@ -1,7 +1,10 @@
 //! The piece as rows of a snapshot. Pure.
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use reelyard_core::boot::BootId;
+use reelyard_core::clock::Millis;
 use reelyard_core::event::{Epoch, PieceId};
 use reelyard_core::history::BoundedLog;
 use reelyard_protocol::boxes::{BoxNumber, FenceToken, LeaseId, PoolName};
@@ -11,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use super::box_table::{BoxTable, DroppedPool, GrantedRequest};
 use super::event::BoxLogEntry;
-use super::leases::given_terms::GivenTerms;
+use super::leases::given_terms::{GivenTerms, LeaderMachine};
 use super::leases::lease::{EndedLease, Lease};
 use super::pools::pool::{BoxRecord, BoxState, Pool};
 use super::pools::slots::Slots;
@@ -58,6 +61,8 @@ pub(super) enum BoxSnapshotRow {
     GivenTerms(Vec<(LeaseId, StoredGivenTerms)>),
     /// The newest version of the cluster's settings that set each of these pools.
     PutBySettings(Vec<(PoolName, u64)>),
+    /// The boot and the uptime of the last leader's machine when it began to lead, and its wall clock then.
+    LedOn(BootId, Duration, Millis),
 }
 
 #[derive(Serialize, Deserialize)]
@@ -85,6 +90,7 @@ impl FrozenBoxTable {
             ended: table.ended.clone(),
             box_log: table.box_log.clone(),
             led: table.led,
+            led_on: table.led_on,
             again: table.again.clone(),
             put_by_settings: table.put_by_settings.clone(),
             // These values are derived from the others.
@@ -100,6 +106,9 @@ impl FrozenPiece for FrozenBoxTable {
         let mut put = |content: &BoxSnapshotRow| row(&encode_row(&ROW_VERSIONS, content));
         let BoxTable { pools, leases, dropped_pools, ended, box_log, led, again, .. } = &self.0;
         put(&BoxSnapshotRow::Led(*led));
+        if let Some(LeaderMachine { boot, uptime, wall }) = self.0.led_on {
+            put(&BoxSnapshotRow::LedOn(boot, uptime, wall));
+        }
         let mut by_settings = self.0.put_by_settings.iter().map(|(pool, by)| (pool.clone(), *by));
         in_rows(&mut by_settings, |some| put(&BoxSnapshotRow::PutBySettings(some)));
         for (name, pool) in pools {
@@ -219,6 +228,9 @@ pub(in crate::box_lease) fn thaw_row(
         }
         BoxSnapshotRow::End => table.thawing = None,
         BoxSnapshotRow::Led(epoch) => table.led = epoch,
+        BoxSnapshotRow::LedOn(boot, uptime, wall) => {
+            table.led_on = Some(LeaderMachine { boot, uptime, wall });
+        }
         BoxSnapshotRow::PutBySettings(some) => table.put_by_settings.extend(some),
         BoxSnapshotRow::Again(again) => {
             let given = |(id, renewals)| (id, GivenTerms::by_unknown_boot(renewals));

@@ -5,7 +5,9 @@ use reelyard_core::cluster_id::{ClusterId, StoreId};
 use reelyard_protocol::cluster::{
     ConnectionUse, ElectionTimes, FormatLevels, Greeting, NodeHello, PROTOCOL_VERSIONS, RefusalKind,
 };
-use reelyard_replication::{CallKind, CallTarget, MemberRecord, Transport};
+use reelyard_replication::{
+    CallKind, CallTarget, FORMAT_LEVEL, LOWEST_FORMAT_LEVEL, MemberRecord, Transport,
+};
 
 use super::support::*;
 use crate::transport::LinkSecurity;
@@ -135,6 +137,20 @@ async fn a_program_without_a_common_format_level_is_refused() {
     let Some(Greeting::Refused(refusal)) = answer else { panic!("{answer:?}") };
     assert_eq!(refusal.kind, RefusalKind::FormatLevel);
     assert!(refusal.why.contains("7 to 9"), "{refusal}");
+}
+
+#[tokio::test]
+async fn programs_of_neighbouring_format_levels_run_together() {
+    let (first, _second, _listener, target) = pair();
+    for (min, max) in [(LOWEST_FORMAT_LEVEL, LOWEST_FORMAT_LEVEL), (FORMAT_LEVEL, FORMAT_LEVEL + 1)]
+    {
+        let levels = FormatLevels { min, max };
+        let hello = NodeHello { levels, ..hello(&first, &target) };
+        let answer = greet(&target, &Greeting::Hello(Box::new(hello)).encode()).await;
+        let Some(Greeting::Hello(answer)) = answer else { panic!("{answer:?}") };
+        let own = FormatLevels { min: LOWEST_FORMAT_LEVEL, max: FORMAT_LEVEL };
+        assert_eq!(answer.levels, own);
+    }
 }
 
 #[tokio::test]

@@ -122,15 +122,15 @@ async fn a_released_box_goes_to_the_next_client_in_the_same_entry() {
     let held = yard.take("x").await;
     let waiting = yard.acquire(ask("a", 600));
     yard.until_waiting(1).await;
-    // The leader's entry, the pool and the first lease.
-    eventually("all are counted", || yard.journal.status().commits == 3).await;
+    // The entry of the leader, its clocks, the pool and the first lease.
+    eventually("all are counted", || yard.journal.status().commits == 4).await;
     let before = yard.journal.status().events;
     let (released, next) = futures::join!(yard.release(&held), waiting);
     released.unwrap();
     assert_eq!(one(next).token, nth_token(2));
     eventually("it is one commit of two events", || {
         let after = yard.journal.status();
-        (after.commits, after.events) == (4, before + 2)
+        (after.commits, after.events) == (5, before + 2)
     })
     .await;
     yard.close().await;

@@ -164,8 +164,8 @@ fn a_failed_grant_of_an_earlier_epoch_changes_nothing() {
         actor.send(RunInBoxLease(Box::new(act))).await.unwrap();
         assert!(earlier.await.is_err());
         until("it is made ready twice more", || host.asked() == 3).await;
-        // The request for a look at the boxes came back like that, too, and who leads.
-        until("all came back", || views.view().uncommitted == 3).await;
+        // The request for a look at the boxes came back like that, too, and who leads, and the clocks of the leader.
+        until("all came back", || views.view().uncommitted == 4).await;
         let again = ask(&actor);
         let failed = || HookAnswer::Failed { output: output() };
         host.answer(0, failed());

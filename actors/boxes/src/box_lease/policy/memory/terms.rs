@@ -19,8 +19,15 @@ use crate::box_lease::state::leases::lease_answer::LeaseAnswer;
 #[derive(Clone, Debug, Default)]
 pub struct LeaseTerms {
     passing: KeyedDeadlines<LeaseId>,
-    /// The end of the longest allowed hold of each lease, by the monotonic clock; none without a limit.
-    hold_ends: HashMap<LeaseId, Option<Duration>>,
+    held: HashMap<LeaseId, HeldTerm>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct HeldTerm {
+    /// The end of the longest allowed hold, by the monotonic clock; none without a limit.
+    hold_ends: Option<Duration>,
+    /// The lease ends this much later than an answer to its holder says.
+    margin: Duration,
 }
 
 /// How long the leases of a request last.
@@ -55,40 +62,38 @@ impl HoldLimit {
 }
 
 impl LeaseTerms {
-    /// Records that a lease lasts for `term` from now on. A lease of an earlier leader or process gets its
-    /// full term once more: its renewal may have been answered just now. The longest hold limits only renewals.
+    /// Records that a lease lasts for `term` from now on. The longest hold limits only renewals.
     pub fn start(&mut self, id: LeaseId, term: Duration, hold: HoldLimit, now: ClockReading) {
-        // The wall clock may have been stepped since the grant. The holder was promised `term` already.
-        self.hold_ends.entry(id).or_insert_with(|| {
-            hold.left(now).map(|left| now.monotonic.saturating_add(left.max(term)))
-        });
-        self.passing.set(id, now.monotonic.saturating_add(term));
+        self.take_over(id, (term, Duration::ZERO), hold, now);
     }
 
-    /// Records the term of a lease that got its full term again in the same boot, and was not renewed since.
-    /// Only the remaining part of that term is left, by the uptime of the machine. So frequent restarts do not prolong
-    /// the lease.
-    pub fn start_remaining(
+    /// Records that a lease of an earlier leader or process lasts for `left` from now on. Its holder may know only
+    /// of an end that is earlier by `margin`, and answers name this end.
+    pub fn take_over(
         &mut self,
         id: LeaseId,
-        term: Duration,
-        remaining: Duration,
+        (left, margin): (Duration, Duration),
         hold: HoldLimit,
         now: ClockReading,
     ) {
-        self.start(id, remaining.min(term), hold, now);
+        // The wall clock may have been stepped since the grant. The holder was promised `left` already.
+        let hold_ends = || hold.left(now).map(|may| now.monotonic.saturating_add(may.max(left)));
+        let before = self.held.get(&id).map(|held| held.hold_ends);
+        let hold_ends = before.unwrap_or_else(hold_ends);
+        self.held.insert(id, HeldTerm { hold_ends, margin });
+        self.passing.set(id, now.monotonic.saturating_add(left));
     }
 
     /// Removes an ended lease.
     pub fn remove(&mut self, id: LeaseId) {
         self.passing.remove(&id);
-        self.hold_ends.remove(&id);
+        self.held.remove(&id);
     }
 
     /// The term of a lease if it is renewed now: the wanted term, within the longest time that the lease
     /// may be held.
     pub fn renewed(&self, id: LeaseId, wanted: Duration, now: ClockReading) -> Duration {
-        let ends = self.hold_ends.get(&id).copied().flatten();
+        let ends = self.held.get(&id).and_then(|held| held.hold_ends);
         ends.map_or(wanted, |ends| wanted.min(ends.saturating_sub(now.monotonic)))
     }
 
@@ -100,12 +105,13 @@ impl LeaseTerms {
     /// Whether the term of a lease has passed, whether it was taken or not.
     pub fn is_over(&self, id: LeaseId, now: ClockReading) -> bool {
         let has_passed = self.passing.at(&id).is_none_or(|ends| ends <= now.monotonic);
-        has_passed && self.hold_ends.contains_key(&id)
+        has_passed && self.held.contains_key(&id)
     }
 
     /// A live lease with the rest of its term, for an answer to its holder.
     pub fn answer(&self, lease: &Arc<Lease>, now: ClockReading) -> LeaseAnswer {
-        let ends = self.passing.at(&lease.id).unwrap_or_default();
+        let margin = self.held.get(&lease.id).map(|held| held.margin).unwrap_or_default();
+        let ends = self.passing.at(&lease.id).unwrap_or_default().saturating_sub(margin);
         let left_from_commit = ends.saturating_sub(now.monotonic);
         LeaseAnswer { lease: Arc::clone(lease), left_from_commit }
     }
@@ -117,19 +123,19 @@ impl LeaseTerms {
 
     /// A lease that was taken and did not end is due again at once.
     pub fn put_back(&mut self, id: LeaseId) {
-        if self.hold_ends.contains_key(&id) {
+        if self.held.contains_key(&id) {
             self.passing.set(id, Duration::ZERO);
         }
     }
 
     /// The number of entries.
     pub fn len(&self) -> usize {
-        self.hold_ends.len()
+        self.held.len()
     }
 
     /// Whether it has no entries.
     pub fn is_empty(&self) -> bool {
-        self.hold_ends.is_empty()
+        self.held.is_empty()
     }
 
     /// Removes all entries.
@@ -141,6 +147,8 @@ impl LeaseTerms {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::box_lease::PoolSpec;
+    use crate::box_lease::samples::{granted, table};
 
     const ID: LeaseId = LeaseId(1);
     const FREELY: HoldLimit = HoldLimit { granted: Millis(1000), most: None };
@@ -223,27 +231,23 @@ mod tests {
     }
 
     #[test]
-    fn a_new_leader_gives_the_full_term_again_once() {
-        let due = |mut terms: LeaseTerms, last: u64| {
-            assert_eq!(terms.take_due(at(0, last - 1)), None);
-            assert_eq!(terms.take_due(at(0, last)), Some(ID));
-        };
+    fn a_lease_of_an_earlier_leader_outlasts_the_end_in_answers() {
+        let mut table = table(PoolSpec::of(0, 1));
+        granted(&mut table, 1, 0);
+        let lease = table.live(ID).unwrap().clone();
         let limited = HoldLimit { granted: Millis(1000), most: Some(ms(1200)) };
         for hold in [FREELY, limited] {
             let mut terms = LeaseTerms::default();
-            terms.start(ID, ms(1000), hold, at(1900, 0));
-            due(terms, 1000);
+            terms.take_over(ID, (ms(1500), ms(1000)), hold, at(1900, 0));
+            let answered =
+                |terms: &LeaseTerms, passed| terms.answer(&lease, at(0, passed)).left_from_commit;
+            assert_eq!((answered(&terms, 400), answered(&terms, 600)), (ms(100), ms(0)));
+            assert_eq!(terms.take_due(at(0, 1499)), None);
+            assert!(!terms.is_over(ID, at(0, 1499)) && terms.is_over(ID, at(0, 1500)));
+            // A renewal is a new term.
+            terms.start(ID, ms(300), hold, at(0, 1200));
+            assert_eq!(answered(&terms, 1200), ms(300));
+            assert_eq!(terms.take_due(at(0, 1500)), Some(ID));
         }
-        // The next time only the rest of it, for any setting of the wall clock.
-        for (wall, remaining, left) in
-            [(2500, 400, 400), (90_000, 1, 1), (-90_000, 1000, 1000), (2500, 5000, 1000)]
-        {
-            let mut terms = LeaseTerms::default();
-            terms.start_remaining(ID, ms(1000), ms(remaining), FREELY, at(wall, 0));
-            due(terms, left);
-        }
-        let mut terms = LeaseTerms::default();
-        terms.start_remaining(ID, ms(1000), ms(0), FREELY, at(90_000, 7));
-        assert_eq!(terms.take_due(at(90_000, 7)), Some(ID));
     }
 }
