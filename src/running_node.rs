@@ -122,6 +122,7 @@ impl RunningNode {
         let actors =
             Wiring::start(&live, &journal, &names, &clocks, &roots.shared_dirs(), host_calls)?;
         host_membership::start_following(&actors);
+        host_membership::start_reading(&actors, &journal);
         tokio::spawn(allow_if_current(
             journal.clone(),
             actors.settings_views.clone(),

@@ -23,13 +23,16 @@ use tokio::time::{Instant, sleep, timeout_at};
 
 use super::ForwardedBy;
 use super::forwarded_request::{ForwardedRequest, NotForwarded, OF_CONNECTION, RepetitionId};
-use super::leader_routes::{is_of_leader, needs_leader};
+use super::leader_routes::{LeaderNeed, is_of_leader};
 use crate::http::called_name;
 use crate::http::node_state::NodeHttpState;
 use crate::http::problem::ProblemResponse;
 
 /// How long a request waits until a leader has taken it.
 const LEADER_TIME: Duration = Duration::from_millis(2500);
+
+/// The same for a request that this node can answer, too.
+const BETTER_ANSWER_TIME: Duration = Duration::from_secs(1);
 
 /// Pause before the next attempt.
 const RETRY: Duration = Duration::from_millis(20);
@@ -62,8 +65,8 @@ pub async fn to_leader(
 ) -> Result<ServiceResponse<BoxBody>, actix_web::Error> {
     let state = request.app_data::<web::Data<NodeHttpState>>().cloned();
     // A request for another server is refused here.
-    let is_for_leader = needs_leader(request.method(), request.path())
-        && !called_name::is_foreign(request.request());
+    let need = LeaderNeed::of(request.method(), request.path());
+    let is_for_leader = need != LeaderNeed::None && !called_name::is_foreign(request.request());
     let state = state.filter(|state| is_for_leader && is_with_others(state));
     let Some(state) = state else { return Ok(next.call(request).await?.map_into_boxed_body()) };
     let leads = || state.journal.leadership().borrow().epoch().is_some();
@@ -75,12 +78,18 @@ pub async fn to_leader(
         return answer_here(&state, request, next).await;
     }
     let mut forwarded = ForwardedRequest::of(&mut request).await?;
-    let until = Instant::now() + LEADER_TIME;
-    if let Some(answer) = pass_on(&state, &mut forwarded, until).await? {
-        return Ok(request.into_response(answer));
+    let is_answerable = need == LeaderNeed::KnowsMore;
+    let until = Instant::now() + if is_answerable { BETTER_ANSWER_TIME } else { LEADER_TIME };
+    match pass_on(&state, &mut forwarded, until).await {
+        Ok(Some(answer)) => return Ok(request.into_response(answer)),
+        Err(refusal) if !is_answerable => return Err(refusal.into()),
+        _ => {}
     }
     let is_kept = forwarded.is_kept();
     forwarded.give_back(&mut request);
+    if is_answerable {
+        return Ok(next.call(request).await?.map_into_boxed_body());
+    }
     let response = answer_here(&state, request, next).await?;
     if !is_kept || leads() || !was_not_taken(response.response()) {
         return Ok(response);
@@ -184,19 +193,19 @@ fn outcome_unknown(reason: &str, request_id: Option<&RepetitionId>) -> ProblemRe
 /// The node that leads. None if nobody does until then.
 async fn answering_node(state: &NodeHttpState, until: Instant) -> Option<RequestPlace> {
     let mut leadership = state.journal.leadership();
-    let known = leadership.wait_for(|now| *now != Leadership::Nobody);
-    let known = match timeout_at(until, known).await {
-        Ok(Ok(known)) => *known,
-        _ => return None,
-    };
-    match known {
-        Leadership::Leading { .. } => Some(RequestPlace::ThisOne),
-        Leadership::Following { leader } => {
-            let members = state.journal.members();
-            let member = members.into_iter().find(|member| member.number == leader)?;
-            Some(RequestPlace::Other(CallTarget { node: leader, record: member.record }))
+    loop {
+        let known = leadership.wait_for(|now| *now != Leadership::Nobody);
+        let leader = match *timeout_at(until, known).await.ok()?.ok()? {
+            Leadership::Leading { .. } => return Some(RequestPlace::ThisOne),
+            Leadership::Following { leader } => leader,
+            Leadership::Nobody | Leadership::Stopped => return None,
+        };
+        let mut members = state.journal.members().into_iter();
+        if let Some(member) = members.find(|member| member.number == leader) {
+            return Some(RequestPlace::Other(CallTarget { node: leader, record: member.record }));
         }
-        Leadership::Nobody | Leadership::Stopped => None,
+        // It was removed, and another one will lead.
+        timeout_at(until, is_deposed(state, leader)).await.ok()?;
     }
 }
 

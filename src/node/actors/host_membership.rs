@@ -1,5 +1,5 @@
 //! Follows the recorded hosts: starts and stops their actors, pauses them in maintenance, and
-//! informs the other actors.
+//! informs the other actors. Only a leader reads its hosts.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
@@ -7,9 +7,12 @@ use std::sync::{Arc, Weak};
 
 use reelyard_core::actor_parts::ViewHandle;
 use reelyard_core::host::HostAddr;
+use reelyard_journal::Journal;
+use reelyard_replication::Leadership;
 use reelyard_yard::cfw_worker;
 use reelyard_yard::heartbeat::{self, UnwatchHost};
 use reelyard_yard::task_manager::{HostRecord, HostRoster};
+use tokio::sync::watch;
 
 use super::host_actors::{HostActor, HostActorMap};
 use super::wiring::Wiring;
@@ -19,6 +22,24 @@ use super::wiring::Wiring;
 pub fn start_following(wiring: &Arc<Wiring>) {
     let follows = apply_changes(Arc::downgrade(wiring), wiring.host_roster.clone());
     wiring.set_following(actix_rt::spawn(follows));
+}
+
+/// Starts the task that lets `wiring` read its hosts while this node leads. It ends when the journal has stopped, or
+/// `wiring` is dropped.
+pub fn start_reading(wiring: &Arc<Wiring>, journal: &Journal) {
+    actix_rt::spawn(read_hosts(Arc::downgrade(wiring), journal.leadership()));
+}
+
+async fn read_hosts(wiring: Weak<Wiring>, mut leadership: watch::Receiver<Leadership>) {
+    loop {
+        let now = *leadership.borrow_and_update();
+        let Some(wiring) = wiring.upgrade() else { return };
+        wiring.set_reading(now.epoch().is_some());
+        drop(wiring);
+        if now == Leadership::Stopped || leadership.changed().await.is_err() {
+            return;
+        }
+    }
 }
 
 async fn apply_changes(wiring: Weak<Wiring>, roster: ViewHandle<Option<HostRoster>>) {

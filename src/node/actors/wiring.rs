@@ -142,6 +142,8 @@ pub(super) struct ActorParts {
     keys: WorkerKeys,
     /// Where the calls of all hosts run. One thread for all of them wakes less often than a pool.
     host_calls: TaskThreads,
+    /// Whether this node leads, and so reads its hosts.
+    leads: Arc<AtomicBool>,
     others: WiringHandle,
 }
 
@@ -181,6 +183,7 @@ impl Wiring {
             changes: changes.clone(),
             keys: WorkerKeys::new(move |host| of_keys.load().worker_key(host)),
             host_calls,
+            leads: Arc::default(),
             others,
         };
         let (catalog, catalog_view) = parts.start_catalog();
@@ -359,6 +362,14 @@ impl Wiring {
         }
     }
 
+    /// Lets all hosts be read, or only be probed. Hosts that are added later are treated the same.
+    pub(super) fn set_reading(&self, on: bool) {
+        self.parts.leads.store(on, Ordering::Relaxed);
+        for host in self.hosts.present().values() {
+            host.worker.addr().do_send(cfw_worker::SetHostReading { on });
+        }
+    }
+
     /// Registers the task that follows the recorded hosts, so that `stop` ends it.
     pub(super) fn set_following(&self, task: JoinHandle<()>) {
         *self.following() = Some(task);
@@ -428,7 +439,7 @@ impl ActorParts {
             }
         });
         let in_maintenance = Arc::new(AtomicBool::new(in_maintenance));
-        let rests = Arc::clone(&in_maintenance);
+        let (rests, leads) = (Arc::clone(&in_maintenance), Arc::clone(&self.leads));
         let worker = Supervised::start(supervision, move || {
             let in_force = live.now();
             let (settings, calls) = (settings::calls(&in_force.config), in_force.calls.clone());
@@ -438,6 +449,7 @@ impl ActorParts {
                 .with_keys(keys.clone())
                 .calling_on(threads.clone())
                 .in_maintenance(rests.load(Ordering::Relaxed))
+                .reading(leads.load(Ordering::Relaxed))
         });
         HostActor { role, worker, view, in_maintenance }
     }

@@ -24,6 +24,14 @@ pub struct SetHostMaintenance {
     pub on: bool,
 }
 
+/// Lets a node read the files, the disk and the load of the host, or only probe it. Running calls are completed.
+#[derive(Clone, Copy, Debug, Message)]
+#[rtype(result = "()")]
+pub struct SetHostReading {
+    /// Whether it may read them. Only a leader needs them.
+    pub on: bool,
+}
+
 /// Asks `HEAD /hb`. Sent by the HeartbeatSupervisor.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "Result<Duration, AskFailure>")]

@@ -10,7 +10,7 @@ use reelyard_integration_tests::fakes::stand_in_cfw::StandInCfw;
 use reelyard_integration_tests::probes::waiting::{PATIENCE, eventually};
 use reelyard_yard::cfw_worker::{
     AskFailure, CfwWorker, CfwWorkerSettings, CfwWorkerView, DeleteCopy, LookDue, ProbeHeartbeat,
-    Refresh, SetHostMaintenance, http_client,
+    Refresh, SetHostMaintenance, SetHostReading, http_client,
 };
 
 /// A CfwWorker with a clock that does not advance.
@@ -89,4 +89,27 @@ async fn a_cfw_worker_that_starts_in_maintenance_makes_no_calls() {
     is_left_alone(&worker).await;
     assert!(host.calls().is_empty());
     assert_eq!(view.load().answers, None);
+}
+
+#[actix::test]
+async fn a_follower_sends_probes_only_and_a_new_leader_reads_at_once() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("a"), "a").unwrap();
+    let host = StandInCfw::start(dir.path()).unwrap();
+    let (worker, view) = worker(host.addr(), false);
+    worker.send(SetHostReading { on: false }).await.unwrap();
+    worker.send(ProbeHeartbeat { timeout: PATIENCE }).await.unwrap().unwrap();
+    worker.send(LookDue).await.unwrap();
+    let refused = worker.send(Refresh).await.unwrap().unwrap_err();
+    assert!(refused.to_string().contains("does not lead"), "{refused}");
+    let reads = || host.calls().iter().any(|call| !call.contains("/hb"));
+    assert!(!reads(), "{:?}", host.calls());
+    let files = || view.load().inventory.map(|inventory| inventory.files);
+    for count in 1..3 {
+        worker.send(SetHostReading { on: true }).await.unwrap();
+        eventually("it was observed", || files() == Some(count)).await;
+        worker.send(SetHostReading { on: false }).await.unwrap();
+        std::fs::write(dir.path().join("b"), "b").unwrap();
+    }
+    assert_eq!(view.load().answers, Some(true));
 }

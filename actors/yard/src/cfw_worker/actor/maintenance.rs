@@ -1,10 +1,10 @@
-//! Stopping all calls to a host, and changing the settings of calls.
+//! Stopping all calls to a host, or only its reads, and changing the settings of calls.
 
 use actix::prelude::*;
 use reelyard_core::actor_parts::{ChangeSettings, Observer};
 use tracing::info;
 
-use crate::cfw_worker::{CfwWorker, CfwWorkerSettings, SetHostMaintenance};
+use crate::cfw_worker::{CfwWorker, CfwWorkerSettings, SetHostMaintenance, SetHostReading};
 
 impl Handler<SetHostMaintenance> for CfwWorker {
     type Result = ();
@@ -25,6 +25,20 @@ impl Handler<SetHostMaintenance> for CfwWorker {
         }
         self.publish_view();
         self.tick(ctx);
+    }
+}
+
+impl Handler<SetHostReading> for CfwWorker {
+    type Result = ();
+
+    fn handle(&mut self, SetHostReading { on }: SetHostReading, ctx: &mut Context<Self>) {
+        if std::mem::replace(&mut self.is_read, on) != on && on {
+            // The known state is as old as the last leadership of this node.
+            self.look_schedule.at_once();
+            self.disk_schedule.at_once();
+            self.traffic.schedule.at_once();
+            self.tick(ctx);
+        }
     }
 }
 

@@ -59,6 +59,8 @@ pub struct CfwWorker {
     program: HostProgram,
     /// Whether the host gets no calls.
     in_maintenance: bool,
+    /// Whether the host gets other calls than probes.
+    is_read: bool,
     /// Whether the host answered its last probe, and if not, why; none before the first.
     answers: Option<Result<(), AskFailure>>,
     latency: Option<Duration>,
@@ -124,6 +126,7 @@ impl CfwWorker {
             names,
             program: HostProgram { kind: HostKind::Unknown, version: None },
             in_maintenance: false,
+            is_read: true,
             answers: None,
             latency: None,
             breaker: CircuitBreaker::new(settings.breaker, circuit_breaker::seed(host)),
@@ -177,6 +180,12 @@ impl CfwWorker {
         self
     }
 
+    /// Sets whether it reads its host from the start, as a leader does.
+    pub fn reading(mut self, on: bool) -> Self {
+        self.is_read = on;
+        self
+    }
+
     /// The handle of its view, also after the actor was started.
     pub fn view(&self) -> ViewHandle<CfwWorkerView> {
         self.shell.view().clone()
@@ -186,6 +195,10 @@ impl CfwWorker {
     fn not_to_be_asked(&self) -> Option<AskFailure> {
         if self.in_maintenance {
             return Some(AskFailure::in_maintenance());
+        }
+        if !self.is_read {
+            let why = "this node does not lead, and only the leader reads hosts".to_owned();
+            return Some(AskFailure::NotAsked(why));
         }
         match &self.answers {
             Some(Ok(())) => self.left_alone(),
@@ -381,7 +394,7 @@ impl Handler<ProbeHeartbeat> for CfwWorker {
                         worker.holdings.doubt();
                         // Another program with other files may answer there now. On probation the running
                         // call comes first.
-                        if worker.is_on_trial().is_none() {
+                        if worker.is_on_trial().is_none() && worker.is_read {
                             worker.look_soon(ctx, None);
                         } else {
                             worker.look_schedule.at_once();
