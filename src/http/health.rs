@@ -12,6 +12,7 @@ pub async fn healthz() -> HttpResponse {
 /// `GET /readyz`: 200, or 503 with one line per missing condition. Warnings follow, and do not
 /// cause 503: the node still works, and a load balancer that removes it would not help.
 pub async fn readyz(state: web::Data<NodeHttpState>) -> HttpResponse {
+    state.cluster.check_leader().await;
     readiness(&state.not_ready(), &state.warnings())
 }
 

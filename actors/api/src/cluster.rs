@@ -1,5 +1,7 @@
 //! The cluster, as the API shows it.
 
+use std::collections::BTreeMap;
+
 use reelyard_core::cluster_id::{ClusterId, StoreId};
 use reelyard_core::event::Epoch;
 use serde::{Deserialize, Serialize};
@@ -30,6 +32,9 @@ pub struct ClusterView {
     pub leader_changes: u64,
     /// Requests that the node passed on to the leader since its start.
     pub forwarded: u64,
+    /// Connections between nodes that one side refused, since the start of the node that answers, by reason.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub refused: BTreeMap<String, u64>,
     /// Why a change would not succeed now. Missing if one would.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hindrance: Option<String>,
@@ -93,6 +98,9 @@ pub struct MemberInfo {
     /// About how many bytes of the log it is behind. Only the leader knows it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub behind_bytes: Option<u64>,
+    /// For how many milliseconds it lacks an entry. Only the leader knows it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub behind_ms: Option<u64>,
     /// A snapshot on its way to it. Only the leader sends one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub snapshot: Option<SnapshotProgressView>,

@@ -70,6 +70,7 @@ pub fn show(client: &NodeClient, out: &mut Printer<'_>) -> Result<(), CommandFai
         ListColumn::name("ADDRESS"),
         ListColumn::name("API").leaves(2),
         ListColumn::right("BEHIND"),
+        ListColumn::right("SINCE").leaves(2),
         ListColumn::right("CONTACT"),
         ListColumn::right("ROUND TRIP").leaves(1),
         ListColumn::right("SKEW").leaves(3),
@@ -92,6 +93,7 @@ pub fn show(client: &NodeClient, out: &mut Printer<'_>) -> Result<(), CommandFai
             text(&member.cluster_address),
             text(&member.api_address),
             maybe(member.behind, count),
+            maybe(member.behind_ms, |ms| text(in_words(Duration::from_millis(ms)))),
             if is_own { text("this node") } else { contact },
             maybe(member.round_trip_us, |us| text(in_words(Duration::from_micros(us)))),
             maybe(member.clock_skew_ms, |ms| text(format!("{ms} ms"))),
@@ -106,6 +108,11 @@ pub fn show(client: &NodeClient, out: &mut Printer<'_>) -> Result<(), CommandFai
         "Node {} saw {leader_changes} leaders begin since its start, and passed on {forwarded} requests",
         cluster.node
     ))?;
+    if !cluster.refused.is_empty() {
+        let reasons = cluster.refused.iter().map(|(reason, count)| format!("{count} {reason}"));
+        let reasons = reasons.collect::<Vec<_>>().join(", ");
+        out.remark(&format!("Refused connections between nodes: {reasons}"))?;
+    }
     for warning in cluster.hindrance.iter().chain(&cluster.warnings) {
         out.remark(&format!("warning: {warning}"))?;
     }

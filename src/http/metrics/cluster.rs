@@ -4,6 +4,7 @@ use std::fmt;
 
 use reelyard_api::{ClusterView, MemberInfo, MemberRank};
 use reelyard_core::clock::Millis;
+use reelyard_core::display_text::word;
 use reelyard_replication::FORMAT_LEVEL;
 
 use super::page::metrics_writer::{MetricsWriter, seconds};
@@ -34,6 +35,9 @@ pub fn write(
     sheet.counter("cluster_leader_changes", help, view.leader_changes)?;
     let help = "Requests that this node passed on to the leader";
     sheet.counter("cluster_forwarded_requests", help, view.forwarded)?;
+    let help = "Connections between nodes that one side refused, by reason";
+    let refused = view.refused.iter().map(|(reason, count)| ([("reason", reason.clone())], *count));
+    sheet.counters("cluster_refused_connections", help, refused)?;
     let help = "End of the certificate for other nodes, in seconds since 1970";
     sheet.maybe_gauge("cluster_certificate_end_seconds", help, certificate_end.map(seconds))?;
     of_members(sheet, &view.members)
@@ -52,6 +56,18 @@ fn of_members(sheet: &mut MetricsWriter<'_>, members: &[MemberInfo]) -> fmt::Res
     let help = "About how many bytes of the log a member is behind; only on the leader";
     let behind = each(|member| member.behind_bytes.map(|behind| behind as f64));
     sheet.gauges("cluster_member_behind_bytes", help, behind)?;
+    let help = "For how long a member lacks an entry, in seconds; only on the leader";
+    let behind = each(|member| member.behind_ms.map(|ms| ms as f64 / 1e3));
+    sheet.gauges("cluster_member_behind_seconds", help, behind)?;
+    let help = "The highest format level of the program of a member";
+    let level = each(|member| Some(f64::from(member.format_level)));
+    sheet.gauges("cluster_member_format_level", help, level)?;
+    let rank = |member: &MemberInfo| {
+        let labels = [("member", member.number.to_string()), ("rank", word(&member.rank))];
+        (labels, 1.0)
+    };
+    let help = "1 for the rank of each member: leader, voter or learner";
+    sheet.gauges("cluster_member_rank", help, members.iter().map(rank))?;
     let help = "Time since the last message of a member, in seconds";
     let contact = each(|member| member.contact_ms.map(|ms| ms as f64 / 1e3));
     sheet.gauges("cluster_member_contact_seconds", help, contact)?;

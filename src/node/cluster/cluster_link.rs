@@ -17,6 +17,7 @@ use tokio::sync::{Mutex, mpsc, watch};
 
 use super::change_log::ClusterCounts;
 use super::journal_member::{JournalMember, OpenedJournal};
+use super::leader_calls::LeaderCalls;
 use super::node_service::{ForwardedStream, JoinParts, NodeService};
 use super::own_record::{own_record, own_url};
 use crate::config::NodeConfig;
@@ -47,6 +48,7 @@ pub struct ClusterLink {
     journal: OpenedJournal,
     transport: ClusterTransport,
     counts: ClusterCounts,
+    leader_calls: LeaderCalls,
     /// How long a leader may be silent.
     patience: Duration,
     /// Where a reload changes the record of this node.
@@ -97,6 +99,7 @@ impl ClusterLink {
             transport: ClusterTransport::new(threads.handle().clone(), local.clone()),
             service: NodeService::new(journal.clone(), sender),
             counts: ClusterCounts::default(),
+            leader_calls: LeaderCalls::default(),
             patience: election.election_max,
             threads,
             member,
@@ -153,6 +156,10 @@ impl ClusterLink {
 
     pub(super) fn member(&self) -> &JournalMember {
         &self.member
+    }
+
+    pub(super) fn leader_calls(&self) -> &LeaderCalls {
+        &self.leader_calls
     }
 
     /// How long a leader may be silent before another node stands for election.

@@ -7,17 +7,36 @@ use reelyard_cluster::{LocalMember, PeerView};
 use reelyard_core::clock::Millis;
 use reelyard_core::durations::in_words;
 use reelyard_journal::Journal;
-use reelyard_replication::{Leadership, Member};
+use reelyard_replication::{CallTarget, Leadership, Member};
+use tokio::time::timeout;
 
 use super::cluster_link::ClusterLink;
 
 /// From this time before its end on, a certificate is warned of.
 const CERTIFICATE_NOTICE: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
+/// Time limit for one call of the leader.
+const CALL_TIME: Duration = Duration::from_secs(1);
+
 /// A time in which each member has sent several messages.
 const SILENCE: Duration = Duration::from_secs(2);
 
 impl ClusterLink {
+    /// Calls the leader, unless that was done a moment ago. [`ClusterLink::no_leader`] counts the outcome.
+    pub async fn check_leader(&self) {
+        let Some(journal) = self.journal() else { return };
+        let Leadership::Following { leader } = *journal.leadership().borrow() else { return };
+        let member = journal.members().into_iter().find(|member| member.number == leader);
+        let Some(member) = member.filter(|_| self.leader_calls().begin(leader)) else { return };
+        let target = CallTarget { node: leader, record: member.record };
+        let failure = match timeout(CALL_TIME, self.transport().open_forward(&target)).await {
+            Ok(Ok(_)) => None,
+            Ok(Err(error)) => Some(error.to_string()),
+            Err(_) => Some(format!("it gives no connection within {} s", CALL_TIME.as_secs())),
+        };
+        self.leader_calls().end(leader, failure);
+    }
+
     /// Why no leader takes a change from here now. None if this node leads with a quorum, or hears the leader. A leader
     /// with a full disk still refuses changes.
     pub fn no_leader(&self) -> Option<String> {
@@ -29,7 +48,10 @@ impl ClusterLink {
         };
         let since = self.peers().into_iter().find(|peer| peer.number == leader);
         match since.and_then(|peer| peer.since_contact) {
-            Some(since) if since <= self.patience() => None,
+            Some(since) if since <= self.patience() => {
+                let why = self.leader_calls().failure(leader)?;
+                Some(format!("node {leader} leads the yard, and this node cannot call it: {why}"))
+            }
             Some(since) => {
                 let silent = in_words(since);
                 Some(format!("node {leader} led the yard, and it has been silent for {silent}"))

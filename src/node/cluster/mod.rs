@@ -4,6 +4,7 @@ mod change_log;
 mod cluster_link;
 mod invitation;
 mod journal_member;
+mod leader_calls;
 mod leader_contact;
 mod node_service;
 mod own_record;

@@ -61,8 +61,8 @@ pub struct MemberLine {
     pub address: String,
     /// Where clients reach it.
     pub api: String,
-    /// Entries that it lacks, and about how many bytes. Only the leader knows.
-    pub behind: Option<(u64, u64)>,
+    /// Entries that it lacks, about how many bytes, and for how many milliseconds. Only the leader knows.
+    pub behind: Option<(u64, u64, u64)>,
     /// Milliseconds since its last message.
     pub contact_ms: Option<u64>,
     /// Microseconds of a small message there and back.
@@ -94,6 +94,8 @@ pub struct ClusterPageModel {
     pub leaders: u64,
     /// Requests that the node passed on.
     pub forwarded: u64,
+    /// Connections between nodes that one side refused, by reason.
+    pub refused: Vec<(String, u64)>,
     /// Why no change would succeed now.
     pub hindrance: Option<String>,
     /// Further warnings, one sentence each.
@@ -129,8 +131,24 @@ pub fn render(model: &ClusterPageModel, viewer: &Viewer) -> Markup {
         @if model.members.len() < 2 { (alone(viewer)) }
         div.mb { (figure_strip("cluster-figures", "s4", NavPage::Cluster.title().of(language), &figures(viewer, model))) }
         (members(viewer, model))
+        @if !model.refused.is_empty() { (refused(viewer, &model.refused)) }
         @if let Some(ask) = &model.ask { (ask_dialog(viewer, ask)) }
     }
+}
+
+fn refused(viewer: &Viewer, counts: &[(String, u64)]) -> Markup {
+    let title = cluster::REFUSED.of(viewer.language);
+    let head = PanelHead { id: "cluster-refused", title: title.to_owned(), ..PanelHead::default() };
+    let reasons = html! {
+        div.tw tabindex="0" role="group" aria-label=(title) {
+            table {
+                @for (reason, times) in counts {
+                    tr { th scope="row" lang="en" { (reason) } td.num { (count(*times)) } }
+                }
+            }
+        }
+    };
+    flush_panel(&head, reasons)
 }
 
 /// How a node that runs alone becomes the first one of a cluster.
@@ -210,9 +228,11 @@ fn members(viewer: &Viewer, model: &ClusterPageModel) -> Markup {
 fn member(viewer: &Viewer, model: &ClusterPageModel, line: &MemberLine) -> Markup {
     let language = viewer.language;
     let or_dash = |value: Option<String>| value.unwrap_or_else(|| "–".to_owned());
-    let behind = line.behind.map(|(entries, size)| match entries {
+    let behind = line.behind.map(|(entries, size, ms)| match entries {
         0 => count(0),
-        entries => format!("{} ({})", count(entries), bytes(size)),
+        entries => {
+            format!("{} ({}, {}.{} s)", count(entries), bytes(size), ms / 1000, ms % 1000 / 100)
+        }
     });
     let millis = |value: u64| format!("{} ms", count(value));
     let round_trip = line.round_trip_us.map(|us| format!("{}.{:02} ms", us / 1000, us % 1000 / 10));

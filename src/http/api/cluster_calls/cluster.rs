@@ -23,6 +23,7 @@ pub async fn show(
     state: web::Data<NodeHttpState>,
     _: web::Query<NoQuery>,
 ) -> web::Json<ClusterView> {
+    state.cluster.check_leader().await;
     web::Json(view(&state))
 }
 
@@ -32,6 +33,7 @@ pub fn view(state: &NodeHttpState) -> ClusterView {
     let NodeIdentity { cluster, number: node, .. } = journal.identity();
     let status = journal.status();
     let (leader, peers) = (journal.leader(), state.cluster.peers());
+    let refusals = state.cluster.transport().refusals();
     let mut troubles = state.cluster.troubles();
     let member = |member: Member| {
         let number = member.number;
@@ -40,6 +42,7 @@ pub fn view(state: &NodeHttpState) -> ClusterView {
         let snapshot = status.snapshots_sent.get(&number);
         MemberInfo {
             behind,
+            behind_ms: status.behind_ms.get(&number).copied(),
             behind_bytes: behind.map(|behind| bytes_of(behind, &status)),
             snapshot: snapshot.map(|way| SnapshotProgressView { sent: way.sent, bytes: way.bytes }),
             settings_differ: peer.is_some_and(|peer| state.cluster.differs(peer)),
@@ -55,6 +58,7 @@ pub fn view(state: &NodeHttpState) -> ClusterView {
         applied: status.applied.unwrap_or(0),
         leader_changes: state.cluster.counts().leaders(),
         forwarded: state.cluster.counts().forwarded(),
+        refused: refusals.into_iter().map(|(kind, count)| (kind.to_string(), count)).collect(),
         hindrance: state.cluster.no_leader().or_else(|| state.cluster.leader_disk_full()),
         warnings: state.cluster.warnings(state.clock.now()),
         members: journal.members().into_iter().map(member).collect(),
@@ -85,6 +89,7 @@ fn info(member: Member, leader: Option<u64>, peer: Option<&PeerView>) -> MemberI
         store: record.store,
         behind: None,
         behind_bytes: None,
+        behind_ms: None,
         snapshot: None,
         format_level: record.format_level,
         settings_differ: false,

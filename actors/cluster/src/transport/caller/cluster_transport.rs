@@ -49,6 +49,15 @@ impl ClusterTransport {
         self.local.peers().refusals_of_others()
     }
 
+    /// Number of all refused connections since the start of this node, by reason. Either side may have refused.
+    pub fn refusals(&self) -> BTreeMap<RefusalKind, u64> {
+        let mut counts = self.refusals_of_others();
+        for (kind, count) in self.peers().into_iter().flat_map(|peer| peer.refusals) {
+            *counts.entry(kind).or_default() += count;
+        }
+        counts
+    }
+
     /// Opens a stream to a member for one or more forwarded requests. The service of the listener there gets its
     /// other end.
     pub fn open_forward(

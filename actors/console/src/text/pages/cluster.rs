@@ -26,6 +26,7 @@ texts! {
     MAJORITY = "{n} must run", "{n}대 이상 실행 필요";
     LEADERS = "Changes of the leader", "리더 변경";
     PASSED_ON = "Requests passed on", "리더에게 전달한 요청";
+    REFUSED = "Refused connections between nodes since the start of this node", "이 노드가 시작된 뒤 노드 사이에서 거부된 연결";
     SINCE_START = "since the start of this node", "이 노드가 시작된 뒤";
     NO_CHANGE = "No change would succeed now", "지금은 변경할 수 없음";
     ATTENTION = "Needs attention", "확인 필요";

@@ -11,7 +11,7 @@ pub fn three(viewer: &Viewer) -> PageParts {
         rank,
         address: format!("10.0.0.{number}:8082"),
         api: format!("https://10.0.0.{number}:8080"),
-        behind: (number > 1).then_some((1_200 * number.saturating_sub(2), 90_000)),
+        behind: (number > 1).then_some((1_200 * number.saturating_sub(2), 90_000, 1_400)),
         contact_ms: (number > 1).then_some(40),
         round_trip_us: (number > 1).then_some(310),
         skew_ms: (number > 1).then_some(-3),
@@ -22,6 +22,7 @@ pub fn three(viewer: &Viewer) -> PageParts {
         trouble: trouble.map(String::from),
     };
     let model = ClusterPageModel {
+        refused: vec![("another-cluster".to_owned(), 3), ("timing".to_owned(), 1)],
         members: vec![
             line(1, NodeRank::Leader, None),
             line(2, NodeRank::Voter, None),

@@ -49,6 +49,7 @@ pub fn model(state: &NodeHttpState, visitor: &Visitor) -> ClusterPageModel {
         epoch: view.epoch.0,
         leaders: view.leader_changes,
         forwarded: view.forwarded,
+        refused: view.refused.into_iter().collect(),
         hindrance: view.hindrance,
         warnings: view.warnings,
         may_change: may_change(visitor),
@@ -72,7 +73,9 @@ fn line(member: MemberInfo, own: u64) -> MemberLine {
         },
         address: member.cluster_address,
         api: member.api_address,
-        behind: member.behind.map(|entries| (entries, member.behind_bytes.unwrap_or(0))),
+        behind: member.behind.map(|entries| {
+            (entries, member.behind_bytes.unwrap_or(0), member.behind_ms.unwrap_or(0))
+        }),
         contact_ms: member.contact_ms,
         round_trip_us: member.round_trip_us,
         skew_ms: member.clock_skew_ms,
