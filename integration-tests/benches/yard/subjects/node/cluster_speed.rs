@@ -34,7 +34,7 @@ const SHARED_FILES: usize = 16;
 const SHORT_SPAN: Duration = Duration::from_secs(1);
 
 /// How often the leader is killed.
-const KILLS: usize = 50;
+const KILLS: usize = 200;
 
 /// The longest time for catching up, and for a snapshot.
 const PATIENCE: Duration = Duration::from_secs(300);
