@@ -2,11 +2,15 @@
 
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use reelyard_integration_tests::rigs::binary;
 use reelyard_integration_tests::rigs::node_cluster::{NodeCluster, voters};
 use reelyard_integration_tests::rigs::yard::wait_for;
+
+/// A node without a leader refuses a change within 3 s. The rest is for a machine with other work.
+const NOTICED: Duration = Duration::from_secs(6);
 
 fn create_token(cluster: &NodeCluster, index: usize, name: &str) -> Result<(), String> {
     let created = cluster.call(index, &["token", "create", name, "--role", "viewer"]);
@@ -46,10 +50,44 @@ fn three_nodes_answer_changes_anywhere_and_survive_the_loss_of_the_leader() -> R
         has_token(&cluster, 0, "after").then_some(())
     })?;
     create_token(&cluster, 0, "by-the-former").map_err(anyhow::Error::msg)?;
-    // A member can be removed while the others answer.
+    // The leader can be removed while the others answer.
+    cluster.make_lead(2)?;
     let removed = cluster.call(0, &["cluster", "remove", "3"]);
     assert_eq!(removed.code, Some(0), "{}", removed.err);
-    cluster.wait(0, "two vote", |view| (voters(view) == [1, 2]).then_some(()))
+    cluster.wait(0, "two vote", |view| (voters(view) == [1, 2]).then_some(()))?;
+    // Old workers may call any node.
+    for index in 0..2 {
+        let tasks = cluster.fetch(index, "/tasks");
+        assert_eq!(tasks.as_ref().map(|(status, _)| *status), Some(200), "{index}: {tasks:?}");
+    }
+    // Of three nodes one is left.
+    for index in [0, 2] {
+        cluster.nodes[index].process.as_mut().context("not started")?.kill();
+    }
+    // It may have led: then a change that has begun can still be carried out.
+    cluster.wait(1, "no node leads", |view| view["hindrance"].as_str().map(drop))?;
+    let asked = Instant::now();
+    let body = r#"{"name":"late","role":"viewer"}"#;
+    let change = cluster.request(1, "POST", "/api/v1/tokens", body).context("no answer")?;
+    let took = asked.elapsed();
+    let waits = change.header("Retry-After").and_then(|seconds| seconds.parse::<u64>().ok());
+    let is_refused = change.status == 503 && change.body.contains(":not-leader\"");
+    assert!(is_refused && waits.is_some_and(|seconds| seconds > 0), "{change:?}");
+    assert!(took < NOTICED, "it took {took:?}");
+    // The same holds for what only a leader knows. Other reads are answered.
+    for (path, status) in [
+        ("/api/v1/pools", 503),
+        ("/api/v1/plan", 503),
+        ("/api/v1/files/film/explain", 503),
+        ("/api/v1/hosts", 200),
+        ("/console/hosts", 200),
+        ("/api/v1/tokens", 200),
+    ] {
+        let answer = cluster.request(1, "GET", path, "").context("no answer")?;
+        assert_eq!(answer.status, status, "{path}: {answer:?}");
+    }
+    assert_eq!(cluster.fetch(1, "/tasks").map(|(status, _)| status), Some(503));
+    Ok(())
 }
 
 #[test]
@@ -71,8 +109,23 @@ fn an_emptied_disk_is_no_member_and_founds_nothing() -> Result<()> {
     cluster.wait(0, "the leader refuses the node of another cluster", |view| {
         let members = view["members"].as_array()?;
         let trouble = members.iter().find(|member| member["number"] == 3)?["trouble"].as_str()?;
-        trouble.contains("cluster").then_some(())
+        let is_counted = view["refused"]["another-cluster"].as_u64()? > 0;
+        (trouble.contains("cluster") && is_counted).then_some(())
     })?;
+    let shown = cluster.call(0, &["cluster", "status"]).out;
+    let page = cluster.request(0, "GET", "/console/cluster", "").context("no page")?.body;
+    let metrics = cluster.fetch(0, "/metrics").context("no metrics")?.1;
+    assert!(
+        shown.contains("Refused connections between nodes: ") && page.contains("another-cluster")
+    );
+    for line in [
+        "cluster_refused_connections_total{reason=\"another-cluster\"}",
+        "cluster_member_behind_seconds{member=\"3\"}",
+        "cluster_member_rank{member=\"1\",rank=\"leader\"} 1",
+        "cluster_member_format_level{member=\"2\"}",
+    ] {
+        assert!(metrics.contains(&format!("reelyard_{line}")), "{line}: {metrics}");
+    }
     // It cannot join under its old number either, but it can as a new member.
     let again = cluster.prepare(2, &["join", "--at", "127.0.0.1:1", "--secret", "x"]);
     assert!(again.err.contains("has the store of a node already"), "{}", again.err);
@@ -171,6 +224,21 @@ fn an_operator_sees_who_is_missing_and_when_no_change_is_possible() -> Result<()
         metric("member_behind_entries{member=\"2\"}", "0.0").then_some(())
     })?;
 
+    // A follower that hears the leader and cannot call it takes no change.
+    let file = cluster.nodes[0].file.clone();
+    let elsewhere = format!("{}address = \"{}:1\"\n", std::fs::read_to_string(&file)?, cluster.ip);
+    for (text, can_call) in [(elsewhere, false), (std::fs::read_to_string(&file)?, true)] {
+        std::fs::write(&file, text)?;
+        let reloaded = cluster.call(0, &["config", "reload"]);
+        assert_eq!(reloaded.code, Some(0), "{}", reloaded.err);
+        wait_for("readiness follows the address of the leader", &[second], || {
+            let (_, text) = readiness(&cluster, 1).ok()?;
+            (text.contains("this node cannot call it") != can_call).then_some(())
+        })?;
+    }
+    let refused = cluster.view(1).context("no view")?["refused"].clone();
+    assert!(refused.is_null(), "{refused}");
+
     // A paused member is silent without a failed connection.
     let paused = cluster.nodes[2].process.as_ref().context("not started")?;
     paused.pause()?;
@@ -199,6 +267,7 @@ fn an_operator_sees_who_is_missing_and_when_no_change_is_possible() -> Result<()
     // Members that are away cause no line for each call to them.
     let log = cluster.nodes[0].process.as_ref().context("not started")?.log_text();
     let lines = log.lines().filter(|line| !line.contains(" INFO "));
+    assert!(log.matches("no quorum answers").count() <= 2, "{log}");
     assert!(lines.clone().count() < 12, "{}", lines.collect::<Vec<_>>().join("\n"));
     // A silent leader counts as none, before another one is elected.
     cluster.nodes[0].process.as_mut().context("not started")?.kill();

@@ -7,6 +7,9 @@ use reelyard_integration_tests::rigs::node_cluster::NodeCluster;
 use reelyard_integration_tests::rigs::writing_clients::WritingClients;
 use reelyard_integration_tests::rigs::yard::{RoleProcess, bearer_in};
 
+/// The clients of most changes of the leader.
+const FEW: usize = 4;
+
 /// Three nodes, of which each change of the leader ends one.
 struct ChangingCluster {
     cluster: NodeCluster,
@@ -22,16 +25,17 @@ impl ChangingCluster {
         Ok(ChangingCluster { cluster, bearer, answers: 0 })
     }
 
-    /// Ends the leader by `end`, while two clients at each other node change something. None of them may hear of it.
-    /// Answers the place of the former leader, and by how much the epoch rose.
+    /// Ends the leader by `end`, while this number of clients changes something at the other nodes. None of them may
+    /// hear of it. Answers the place of the former leader, and by how much the epoch rose.
     fn change(
         &mut self,
-        name: &str,
+        (name, clients): (&str, usize),
         end: impl Fn(&mut NodeCluster, usize) -> Result<()>,
     ) -> Result<(usize, u64)> {
         let (leader, epoch) = self.cluster.leader(self.answers)?;
         let others = self.cluster.nodes.iter().enumerate().filter(|(place, _)| *place != leader);
-        let nodes: Vec<SocketAddr> = others.flat_map(|(_, node)| [node.api, node.api]).collect();
+        let others: Vec<SocketAddr> = others.map(|(_, node)| node.api).collect();
+        let nodes: Vec<SocketAddr> = others.iter().copied().cycle().take(clients).collect();
         let clients = WritingClients::start(&nodes, &self.bearer, name);
         clients.wait_for(40)?;
         end(&mut self.cluster, leader)?;
@@ -54,27 +58,32 @@ fn process_of(cluster: &mut NodeCluster, place: usize) -> Result<&mut RoleProces
 fn no_request_at_another_node_fails_when_the_leader_changes() -> Result<()> {
     let mut changing = ChangingCluster::form()?;
     // A graceful stop hands over, and needs no election: the epoch rises by one.
-    let (stopped, epochs) = changing.change("stopped", |cluster, leader| {
+    let (stopped, epochs) = changing.change(("stopped", 64), |cluster, leader| {
         let ended = process_of(cluster, leader)?.terminate()?;
         anyhow::ensure!(ended.success(), "{ended}");
         Ok(())
     })?;
     assert_eq!(epochs, 1);
     changing.cluster.start(stopped)?;
-    let (_, epochs) = changing.change("transferred", |cluster, leader| {
+    let (_, epochs) = changing.change(("transferred", FEW), |cluster, leader| {
         let moved = cluster.call(leader, &["cluster", "transfer"]);
         anyhow::ensure!(moved.code == Some(0), "{}", moved.err);
         Ok(())
     })?;
     assert_eq!(epochs, 1);
-    let (paused, _) =
-        changing.change("paused", |cluster, leader| process_of(cluster, leader)?.pause())?;
+    let (paused, _) = changing.change(("paused", FEW), |cluster, leader| {
+        process_of(cluster, leader)?.pause()?;
+        // An old worker at another node waits until there is a new leader.
+        let tasks = cluster.fetch((leader + 1) % 3, "/tasks");
+        anyhow::ensure!(tasks.as_ref().is_some_and(|(status, _)| *status == 200), "{tasks:?}");
+        Ok(())
+    })?;
     process_of(&mut changing.cluster, paused)?.wake()?;
     let (leads, _) = changing.cluster.leader(changing.answers)?;
     changing.cluster.wait(paused, "the node that was paused follows", |view| {
         (view["leader"].as_u64()? == leads as u64 + 1).then_some(())
     })?;
-    changing.change("killed", |cluster, leader| {
+    changing.change(("killed", FEW), |cluster, leader| {
         process_of(cluster, leader)?.kill();
         Ok(())
     })?;

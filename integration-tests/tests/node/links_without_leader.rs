@@ -30,6 +30,20 @@ impl LinkCluster {
         Ok(LinkCluster { cluster, links })
     }
 
+    /// Adds a node that serves the same root. It has no vote for its first ten seconds.
+    fn add_learner(&mut self) -> Result<usize> {
+        let (listen, root) = (self.cluster.free_addr()?, self.cluster.path().join("films"));
+        self.links.push(listen);
+        let index = self.cluster.add(true)?;
+        self.cluster.nodes[index].more = format!(
+            "[share]\nlisten = \"{listen}\"\n[share.roots]\nfilms = \"{}\"\n",
+            root.display()
+        );
+        self.cluster.write(index, true)?;
+        self.cluster.join(index)?;
+        Ok(index)
+    }
+
     /// The path of a new link, once every node serves it.
     fn share(&self, index: usize) -> Result<String> {
         let created = self.cluster.call(index, &["share", "create", "films/film", "--ttl", "1h"]);
@@ -86,7 +100,7 @@ fn a_leader_that_was_paused_serves_no_link_that_was_revoked_meanwhile() -> Resul
 
 #[test]
 fn a_node_without_a_leader_answers_links_with_503_and_ends_downloads() -> Result<()> {
-    let yard = LinkCluster::form()?;
+    let mut yard = LinkCluster::form()?;
     let (leader, _) = yard.cluster.leader(0)?;
     let link = yard.share(leader)?;
     // A follower without its leader, and a leader without its followers.
@@ -114,5 +128,15 @@ fn a_node_without_a_leader_answers_links_with_503_and_ends_downloads() -> Result
             (leads || moved().code == Some(0)).then_some(())
         })?;
     }
+    // A learner never looks for another leader, and serves nothing old either.
+    let learner = yard.add_learner()?;
+    yard.wait_for_answer(learner, &link, "HTTP/1.1 200")?;
+    for index in 0..3 {
+        yard.cluster.process(index)?.pause()?;
+    }
+    let head = yard.wait_for_answer(learner, &link, "HTTP/1.1 503")?;
+    ensure!(head.contains("Retry-After: 1\r\n"), "{head}");
+    let view = yard.cluster.view(learner).context("no view")?;
+    ensure!(view["members"][learner]["rank"] == "learner", "{view}");
     Ok(())
 }
