@@ -2,12 +2,12 @@
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use reelyard_core::settings;
 use reelyard_core::settings::toml::Value;
 use reelyard_core::settings::{HostAndPort, SettingsReader};
 use reelyard_core::settings::{Read, SettingValue};
+use reelyard_replication::ClusterClockConfig;
 
 use crate::transport::{ClusterTls, LinkSecurity};
 
@@ -29,15 +29,6 @@ settings! {
     groups {
         /// Encryption between nodes.
         tls: ClusterTlsConfig,
-    }
-}
-
-settings! {
-    /// The clocks of the nodes.
-    pub struct ClusterClockConfig [restart, node] {
-        /// Largest distance of a node's wall clock from the median of all voters. A node whose clock is
-        /// further away does not stand for election, and hands over if it leads.
-        clock_bound: Duration = Default "1s",
     }
 }
 

@@ -9,7 +9,7 @@ use bytesize::ByteSize;
 use reelyard_core::clock::Clock;
 use reelyard_core::cluster_time::ClusterTime;
 use reelyard_core::settings;
-use reelyard_replication::{ElectionConfig, MemberRecord};
+use reelyard_replication::{ClusterClockConfig, ElectionConfig, MemberRecord};
 
 use crate::store::{StoreError, StoreObserver};
 
@@ -77,9 +77,6 @@ settings! {
 const SNAPSHOT_WHEN_QUIET: Duration = Duration::from_secs(5);
 const KEEP_ENTRIES: u64 = 100;
 
-/// The default distance of a clock from the median.
-const CLOCK_BOUND: Duration = Duration::from_secs(1);
-
 impl JournalOptions {
     /// The journal of a node that runs alone, in `dir`, with the settings of an operator.
     pub fn of(config: &JournalConfig, dir: impl Into<PathBuf>, node: u64) -> Self {
@@ -97,7 +94,7 @@ impl JournalOptions {
             keep_entries: KEEP_ENTRIES,
             reserve: reserve.as_u64(),
             clock: Clock::system(),
-            clock_bound: CLOCK_BOUND,
+            clock_bound: ClusterClockConfig::default().clock_bound,
             cluster_time: ClusterTime::default(),
             observer: None,
         }

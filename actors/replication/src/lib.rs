@@ -3,6 +3,7 @@
 //! **Invariant:** nothing here knows openraft or sled. The crate `reelyard-journal` implements
 //! [`ReplicatedLog`].
 
+mod clock_settings;
 mod commits;
 mod election;
 mod leadership;
@@ -17,6 +18,7 @@ mod shell;
 pub mod stored;
 mod transport;
 
+pub use clock_settings::ClusterClockConfig;
 pub use commits::batch;
 pub use commits::batch::{ENTRY_BYTES, ENTRY_EVENTS};
 pub use commits::commit_backoff::{CommitBackoff, CommitPause};

@@ -14,16 +14,13 @@ use actix::{Actor, Context};
 use reelyard_core::clock::{Clock, ClockReading};
 use reelyard_core::secret_id::IdSource;
 use reelyard_protocol::boxes::BoxHosts;
-use reelyard_replication::{LogHandle, OwnerCommands, OwnerTicks, Replicated};
+use reelyard_replication::{ClusterClockConfig, LogHandle, OwnerCommands, OwnerTicks, Replicated};
 
 use crate::box_lease::policy::decision_context::BoxDecisionContext;
 use crate::box_lease::policy::memory::BoxMemory;
 use crate::box_lease::{
     BoxChange, BoxLeaseSettings, BoxView, BoxViewHandle, PoolQueueView, SharedTable,
 };
-
-/// The default of `cluster.clock_bound`.
-const CLOCK_BOUND: Duration = Duration::from_secs(1);
 
 /// The actor that owns all boxes. Every node runs one: on the leader it decides, on followers it only
 /// applies.
@@ -61,7 +58,7 @@ impl BoxLease {
             ),
             memory: BoxMemory::new(settings),
             clock,
-            clock_bound: CLOCK_BOUND,
+            clock_bound: ClusterClockConfig::default().clock_bound,
             view_handle,
             hosts,
             recording_led: false,
