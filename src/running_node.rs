@@ -26,7 +26,7 @@ use crate::http::computing::{SharedAnswer, WorkLimit};
 use crate::http::node as http;
 use crate::http::node_state::NodeHttpState;
 use crate::http::overview::OverviewMemory;
-use crate::http::overview::{KeptHourCounts, KeptShareCounts};
+use crate::http::overview::{KeptHourCounts, KeptNameOrder, KeptShareCounts};
 use crate::http::starting::{SHORT_START, StartingAnswers};
 use crate::node::actors::{Wiring, host_membership};
 use crate::node::admin_token::{self, AdminTokenFiles};
@@ -186,6 +186,7 @@ impl RunningNode {
             actors: Arc::clone(&actors),
             share_links: share_links.view(),
             share_counts: KeptShareCounts::default(),
+            file_names: KeptNameOrder::default(),
             hour_counts: KeptHourCounts::default(),
             overview: OverviewMemory::default(),
             page_work: WorkLimit::default(),

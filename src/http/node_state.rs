@@ -26,7 +26,7 @@ use tokio::sync::watch;
 
 use super::access::{LoginGuard, WorkerRefusals};
 use super::computing::{SharedAnswer, WorkLimit};
-use super::overview::{HourCounts, KeptHourCounts, KeptShareCounts, OverviewMemory};
+use super::overview::{HourCounts, KeptHourCounts, KeptNameOrder, KeptShareCounts, OverviewMemory};
 use crate::node::{ClusterLink, LiveConfig, NodeReloader, ShareLinksView, Wiring};
 
 /// State of the HTTP handlers of a node: views, and addresses of actors. No handler touches the
@@ -64,6 +64,8 @@ pub struct NodeHttpState {
     pub share_links: Arc<ShareLinksView>,
     /// Counts of share links, for the page of links.
     pub share_counts: KeptShareCounts,
+    /// The files in the order of their names, for the page of files.
+    pub file_names: KeptNameOrder,
     /// Counts of the copies of the last hour, for all pages.
     pub hour_counts: KeptHourCounts,
     /// The memory of troubles, rates and loads.

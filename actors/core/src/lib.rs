@@ -9,6 +9,7 @@ pub mod cluster_id;
 pub mod event;
 pub mod history;
 pub mod host;
+pub mod kept_order;
 pub mod live_setting;
 pub mod manager;
 pub mod names;

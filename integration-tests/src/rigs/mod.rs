@@ -12,6 +12,7 @@ pub mod private_authority;
 pub mod running;
 pub mod running_download;
 pub mod share_links;
+pub mod share_store;
 pub mod small_disk;
 pub mod worker;
 pub mod writing_clients;

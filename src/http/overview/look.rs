@@ -10,11 +10,12 @@ use reelyard_console::pages::hosts::HostCondition;
 use reelyard_console::pages::yard::VerdictFacts;
 use reelyard_console::parts::spark::HealthSpan;
 use reelyard_core::host::HostAddr;
-use reelyard_shares::share_expiry::UsesNeeded;
+use reelyard_shares::share_expiry::{ShareColumn, UsesNeeded};
 use reelyard_yard::heartbeat::Health;
 
 use super::link_traffic::LinkSample;
 use super::memory::YardLook;
+use super::placed_files::listed_files;
 use super::troubles::{count_inputs, joined, troubles};
 use super::yard_views::YardViews;
 use crate::http::node_state::NodeHttpState;
@@ -83,6 +84,16 @@ const fn span(condition: HostCondition) -> HealthSpan {
     }
 }
 
+/// Orders all links and files. A million of them take a while; so no viewer of a page waits for them.
+fn prepare_orders(state: &NodeHttpState) {
+    let views = &state.actors.share_views;
+    let index = views.index(UsesNeeded::Any, state.clock.timer());
+    for column in ShareColumn::ALL {
+        views.order(column, &index);
+    }
+    state.file_names.order(&listed_files(&state.actors.catalog_view.load()), &state.names);
+}
+
 /// Looks at the yard at even intervals until the node stops.
 pub async fn keep(state: web::Data<NodeHttpState>) {
     let mut stopping = state.stopping.clone();
@@ -93,8 +104,7 @@ pub async fn keep(state: web::Data<NodeHttpState>) {
             let has_console = looked.live.now().config.console.enabled;
             looked.overview.observe(look(&YardViews::load(&looked), has_console));
             if has_console {
-                // A million links take a while. So no viewer of a page waits for them.
-                looked.actors.share_views.index(UsesNeeded::Any, looked.clock.timer());
+                prepare_orders(&looked);
             }
         });
         if look.await.is_err() {

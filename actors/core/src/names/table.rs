@@ -174,6 +174,12 @@ impl NameTable {
         }
     }
 
+    /// Whether a file comes before another one in the order of their names.
+    pub fn is_before(&self, one: ItemNumber, other: ItemNumber) -> bool {
+        let interned = self.read();
+        (interned.names.bytes(one), one) < (interned.names.bytes(other), other)
+    }
+
     /// The files of a set whose names fulfil a condition.
     pub fn selected(
         &self,

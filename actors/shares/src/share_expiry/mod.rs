@@ -48,6 +48,8 @@ pub use state::values::value_types::{
 };
 pub use views::share_change::{ShareChange, ShareSummary};
 pub use views::share_expiry_view::{ClockTrouble, LAG_STEPS, Lags, ShareCounters, ShareView};
-pub use views::share_index::{IndexedShare, IndexedText, ShareIndex, UsesNeeded};
+pub use views::share_index::{IndexedShare, ShareIndex, UsesNeeded};
+pub use views::share_orders::ShareColumn;
+pub use views::share_set::ShareSet;
 pub use views::share_state::ShareState;
 pub use views::view_handle::{ShareFilter, SharePage, ShareViewHandle};

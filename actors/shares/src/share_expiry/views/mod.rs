@@ -6,5 +6,7 @@ pub(in crate::share_expiry) mod revocation_set;
 pub(in crate::share_expiry) mod share_change;
 pub(in crate::share_expiry) mod share_expiry_view;
 pub(in crate::share_expiry) mod share_index;
+pub(in crate::share_expiry) mod share_orders;
+pub(in crate::share_expiry) mod share_set;
 pub(in crate::share_expiry) mod share_state;
 pub(in crate::share_expiry) mod view_handle;

@@ -7,6 +7,7 @@
 use std::ops::{ControlFlow, Range};
 use std::sync::{Arc, Weak};
 
+use hashbrown::HashMap;
 use memchr::memmem::Finder;
 use reelyard_core::clock::Millis;
 use reelyard_core::page_order::ItemNumber;
@@ -131,11 +132,31 @@ pub enum UsesNeeded {
 
 /// A part of the text of a share, for orders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum IndexedText {
+pub(super) enum IndexedText {
     /// Root and path.
     Path,
     /// The owner; empty without one.
     Owner,
+}
+
+/// The changes of an index since an earlier one.
+pub(super) struct IndexChanges {
+    /// Of each shard that is not the same: the numbers of its earlier rows now. None for rows that are not there any more, or
+    /// not in the same place of an order.
+    moved: HashMap<u32, Vec<Option<ItemNumber>>>,
+    /// All other rows.
+    pub(super) added: Vec<ItemNumber>,
+}
+
+impl IndexChanges {
+    /// The number of an earlier row now.
+    pub(super) fn number_now(&self, earlier: ItemNumber) -> Option<ItemNumber> {
+        let (place, position) = (earlier >> ROW_BITS, place_of(earlier).1);
+        match self.moved.get(&place) {
+            None => Some(earlier),
+            Some(numbers) => numbers.get(position).copied().flatten(),
+        }
+    }
 }
 
 impl ShareIndex {
@@ -208,20 +229,70 @@ impl ShareIndex {
         self.0.get(place)?.rows.get(position)
     }
 
-    /// Shows a text of each share, for an order by it.
-    pub fn show_texts(&self, text: IndexedText, items: &[ItemNumber], show: &mut dyn FnMut(&[u8])) {
-        items.iter().for_each(|item| show(self.text(text, *item).unwrap_or_default()));
+    /// A text of a share. The number is of the same index.
+    pub(super) fn text(&self, text: IndexedText, item: ItemNumber) -> &[u8] {
+        let (place, position) = place_of(item);
+        self.0.get(place).map_or(&[], |shard| shard.text(position, text))
     }
 
-    fn text(&self, text: IndexedText, item: ItemNumber) -> Option<&[u8]> {
-        let (place, position) = place_of(item);
-        let shard = self.0.get(place)?;
-        let row = shard.rows.get(position)?;
-        shard.texts.get(shard.span(row, position, text))
+    /// How many shares there are.
+    pub fn len(&self) -> usize {
+        self.0.iter().map(|shard| shard.rows.len()).sum()
+    }
+
+    /// Whether there is no share.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// How many shares are in each shard, in the order of their numbers.
+    pub(super) fn shard_lengths(&self) -> impl Iterator<Item = usize> {
+        self.0.iter().map(|shard| shard.rows.len())
+    }
+
+    /// The rows that are not the same as in an earlier index.
+    pub(super) fn changes_since(&self, earlier: &ShareIndex) -> IndexChanges {
+        let mut changes = IndexChanges { moved: HashMap::new(), added: Vec::new() };
+        for (place, shard) in (0..).zip(&self.0) {
+            let before = earlier.0.get(place as usize);
+            if before.is_some_and(|before| Arc::ptr_eq(before, shard)) {
+                continue;
+            }
+            let mut now = vec![None; before.map_or(0, |before| before.rows.len())];
+            for (position, row) in shard.rows.iter().enumerate() {
+                let item = number(place, position as u32);
+                match before.and_then(|before| before.same_row(row.id, shard, position)) {
+                    Some(earlier) => now[earlier] = Some(item),
+                    None => changes.added.push(item),
+                }
+            }
+            if before.is_some() {
+                changes.moved.insert(place, now);
+            }
+        }
+        changes
     }
 }
 
 impl IndexedShard {
+    /// The position of the share that a later shard has here, if it has the same place in all orders.
+    fn same_row(&self, id: ShareId, later: &IndexedShard, position: usize) -> Option<usize> {
+        let earlier = self.rows.binary_search_by_key(&id, |row| row.id).ok()?;
+        let places = |shard: &IndexedShard, position: usize| {
+            shard.rows.get(position).map(|row| (row.due, row.downloads))
+        };
+        let is_same = places(self, earlier) == places(later, position)
+            && [IndexedText::Path, IndexedText::Owner]
+                .into_iter()
+                .all(|text| self.text(earlier, text) == later.text(position, text));
+        is_same.then_some(earlier)
+    }
+
+    fn text(&self, position: usize, text: IndexedText) -> &[u8] {
+        let span = self.rows.get(position).map(|row| self.span(row, position, text));
+        span.and_then(|span| self.texts.get(span)).unwrap_or_default()
+    }
+
     /// Where a text of this row is, without the NUL behind it.
     fn span(&self, row: &IndexedShare, position: usize, text: IndexedText) -> Range<usize> {
         match text {
@@ -238,14 +309,12 @@ const fn number(place: u32, position: u32) -> ItemNumber {
     place << ROW_BITS | position
 }
 
-const fn place_of(item: ItemNumber) -> (usize, usize) {
+pub(super) const fn place_of(item: ItemNumber) -> (usize, usize) {
     ((item >> ROW_BITS) as usize, (item & ((1 << ROW_BITS) - 1)) as usize)
 }
 
 #[cfg(test)]
 mod tests {
-    use reelyard_core::page_order::{PageRange, page_by_text};
-
     use super::*;
     use crate::share_expiry::samples::share;
 
@@ -325,18 +394,18 @@ mod tests {
             shards.insert(share(number, path, 9));
         }
         let index = ShareIndex::default().refreshed(&shards, UsesNeeded::Any);
-        let mut items = Vec::new();
-        index.visit(|item, _| items.push(item));
-        let all = PageRange { positions: 0..9, descending: false };
-        let order = |text| {
-            let mut read = |items: &[u32], show: &mut dyn FnMut(&[u8])| {
-                index.show_texts(text, items, show);
-            };
-            let ordered = page_by_text(&items, &all, &mut read).into_iter();
-            ordered.filter_map(|item| Some(index.share(item)?.id.0)).collect::<Vec<_>>()
-        };
-        assert_eq!(order(IndexedText::Path), [2, 1, 3]);
-        assert_eq!(order(IndexedText::Owner), [1, 2, 3]);
+        let mut texts = Vec::new();
+        index.visit(|item, row| {
+            let text = |text| String::from_utf8_lossy(index.text(text, item)).into_owned();
+            texts.push((row.id.0, text(IndexedText::Path), text(IndexedText::Owner)));
+        });
+        let root = crate::share_expiry::samples::root();
+        let expected = [(1, "b"), (2, "a"), (3, "c")];
+        let owner = texts[0].2.clone();
+        assert_eq!(
+            texts,
+            expected.map(|(id, path)| (id, format!("{}/{path}", root.as_str()), owner.clone()))
+        );
         assert_eq!(containing(&index, "c"), [3]);
     }
 }

@@ -9,6 +9,7 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use reelyard_core::actor_parts::ViewHandle;
 use reelyard_core::clock::{Clock, Millis};
+use reelyard_core::kept_order::KeptOrder;
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
@@ -16,6 +17,7 @@ use super::kept_index::KeptShareIndex;
 use super::revocation_set::RevocationSet;
 use super::share_expiry_view::ShareView;
 use super::share_index::{ShareIndex, UsesNeeded};
+use super::share_orders::ShareColumn;
 use super::share_state::ShareState;
 use crate::share_expiry::policy::time::{ShareMoment, ShareTime};
 use crate::share_expiry::state::moves::pending_move::{
@@ -191,6 +193,11 @@ impl ShareViewHandle {
     /// changed.
     pub fn index(&self, uses_needed: UsesNeeded, now: Instant) -> Arc<ShareIndex> {
         self.0.index.refresh(&self.0.shards.load(), uses_needed, now)
+    }
+
+    /// The shares of an index in the order of a column. The order of the last look is repaired.
+    pub fn order(&self, column: ShareColumn, index: &Arc<ShareIndex>) -> Arc<KeptOrder> {
+        self.0.index.orders.order(column, index)
     }
 
     /// Forgets the index if nobody has looked for a while.

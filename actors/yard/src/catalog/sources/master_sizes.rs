@@ -21,6 +21,11 @@ impl MasterSizes {
         self.0.read().unwrap_or_else(PoisonError::into_inner).get(&file).copied()
     }
 
+    /// All known sizes as they are now, for a look at many files.
+    pub fn all(&self) -> HashMap<FileId, u64> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     /// Takes the results of checks.
     pub(in crate::catalog) fn learn(&self, looks: &[(FileId, MasterLook)]) {
         let mut sizes = self.0.write().unwrap_or_else(PoisonError::into_inner);

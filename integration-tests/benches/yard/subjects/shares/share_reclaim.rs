@@ -2,23 +2,16 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use actix::{Actor, Addr};
 use anyhow::{Context, Result, ensure};
-use futures::stream::{self, StreamExt};
 use reelyard_core::clock::{Clock, Millis};
-use reelyard_core::event::PieceId;
-use reelyard_core::secret_id::IdSource;
 use reelyard_integration_tests::rigs::catalog::catalog_input::media_name;
 use reelyard_integration_tests::rigs::running::on_a_system;
-use reelyard_journal::{Journal, JournalOptions, NoPeers};
-use reelyard_replication::{CommitAnswer, Ownership, ReplicaHandle, RequestContext};
+use reelyard_integration_tests::rigs::share_store::ShareStore;
 use reelyard_shares::share_expiry::{
-    Deadline, Effort, LAG_STEPS, Lags, NewShare, RootName, ShareEvent, ShareExpiry,
-    ShareExpirySettings, ShareId, ShareKind, ShareLimits, ShareLookup, SharePath, ShareTable,
-    ShareTerms, ShareViewHandle, SharesWithin,
+    Effort, LAG_STEPS, Lags, RootName, ShareExpirySettings, ShareId, ShareLookup, SharePath,
+    SharesWithin,
 };
 
 use crate::figure::{BenchFigure, FigureTarget};
@@ -121,84 +114,39 @@ fn of_keys(mut lags: Vec<Duration>, keys: usize, later_than: Duration) -> Latene
     Lateness { p50: part(50), p99: part(99) }
 }
 
-struct ReclaimBench {
-    journal: Journal,
-    views: ShareViewHandle,
-    expiry: Addr<ShareExpiry>,
+fn settings(effort: Effort) -> Result<ShareExpirySettings> {
+    Ok(ShareExpirySettings {
+        roots: BTreeSet::from([RootName::new("media")?]),
+        notice_before: None,
+        effort,
+        ..ShareExpirySettings::default()
+    })
 }
 
-impl ReclaimBench {
-    async fn open(dir: &Path, effort: Effort) -> Result<Self> {
-        let journal = JournalOptions::alone(dir, 1);
-        let journal = Journal::open(journal, Arc::new(NoPeers), &[PieceId::Shares]).await?;
-        let (views, clock) = (ShareViewHandle::default(), Clock::system());
-        let settings = ShareExpirySettings {
-            roots: BTreeSet::from([RootName::new("media")?]),
-            notice_before: None,
-            effort,
-            ..ShareExpirySettings::default()
-        };
-        let expiry = ShareExpiry::new(settings, clock, journal.clone(), views.clone()).start();
-        until(|| views.is_up() && views.view().epoch.is_some()).await?;
-        Ok(ReclaimBench { journal, views, expiry })
-    }
+async fn open(dir: &Path, effort: Effort) -> Result<ShareStore> {
+    ShareStore::open(dir, settings(effort)?).await
+}
 
-    /// Creates shares with these deadlines, many in one entry. The time for that does not count here.
-    async fn create(&self, deadlines: impl Iterator<Item = Millis>) -> Result<Vec<ShareId>> {
-        let now = Clock::system().now();
-        let mut ids = Vec::new();
-        let mut events = Vec::new();
-        for (number, deadline) in deadlines.enumerate() {
-            let path = format!("films/{:03}/{}", number % 500, media_name(number));
-            let id = ShareId::random()?;
-            ids.push(id);
-            events.push(ShareEvent::Created(Box::new(NewShare {
-                id,
-                root: RootName::new("media")?,
-                path: SharePath::new(path)?,
-                kind: ShareKind::File,
-                deadline: Deadline::at(deadline),
-                noticed: true,
-                owner: None,
-                terms: ShareTerms::default(),
-                room: ShareLimits::default(),
-            })));
-        }
-        let mut owner = Ownership::new(ShareTable::default());
-        owner.become_leader(self.views.view().epoch.context("no node leads")?);
-        let commits: Vec<_> = ReplicaHandle::<ShareTable>::parts(events)
-            .into_iter()
-            .filter_map(|part| {
-                owner.begin_commit(
-                    now,
-                    RequestContext::by_itself("a bench", &mut IdSource::system()),
-                    part,
-                )
-            })
-            .collect();
-        let commits = stream::iter(commits.into_iter().map(|commit| self.journal.commit(commit)));
-        let mut answers = commits.buffer_unordered(8);
-        while let Some(answer) = answers.next().await {
-            ensure!(matches!(answer?, CommitAnswer::Applied(_)), "it was not applied");
-        }
-        Ok(ids)
-    }
+/// Creates shares with these deadlines. The time for that does not count here.
+async fn create(
+    place: &ShareStore,
+    deadlines: impl Iterator<Item = Millis>,
+) -> Result<Vec<ShareId>> {
+    let path = |number: usize| format!("films/{:03}/{}", number % 500, media_name(number));
+    let shares = deadlines.enumerate().map(|(number, deadline)| (path(number), deadline));
+    place.create(&RootName::new("media")?, shares).await
+}
 
-    async fn all_gone(&self) -> Result<()> {
-        until(|| self.views.view().shares == 0).await
-    }
-
-    async fn stop(self) {
-        self.journal.stop().await;
-    }
+async fn all_gone(place: &ShareStore) -> Result<()> {
+    until(|| place.views.view().shares == 0).await
 }
 
 async fn over_a_while(dir: &Path, effort: Effort) -> Result<Lateness> {
-    let place = ReclaimBench::open(dir, effort).await?;
+    let place = open(dir, effort).await?;
     let first = Clock::system().now().after(MAKING);
-    place.create(spread_out(first)?).await?;
+    create(&place, spread_out(first)?).await?;
     ensure!(Clock::system().now() < first, "making them took too long to measure anything");
-    place.all_gone().await?;
+    all_gone(&place).await?;
     let late = lateness(&place.views.view().lags, &Lags::default())?;
     place.stop().await;
     Ok(late)
@@ -207,16 +155,16 @@ async fn over_a_while(dir: &Path, effort: Effort) -> Result<Lateness> {
 /// Measures a million shares at one instant, the delay of other work meanwhile, and a few deadlines before
 /// them. Also measures the idle load and the time of a restart.
 async fn many_at_once(dir: &Path, redis: Lateness) -> Result<Vec<BenchFigure>> {
-    let place = ReclaimBench::open(dir, Effort::MOST).await?;
+    let place = open(dir, Effort::MOST).await?;
     // By then the work of the start is over.
     tokio::time::sleep(IDLE).await;
     let idle_without = idle().await;
     // These deadlines are later than all other measurements.
     let all_at = Clock::system().now().after(MAKING * 3);
-    let ids = place.create((0..SHARES).map(|_| all_at)).await?;
+    let ids = create(&place, (0..SHARES).map(|_| all_at)).await?;
     let before = place.views.view().lags;
     let first = Clock::system().now().after(Duration::from_secs(1));
-    place.create(few_from(first)).await?;
+    create(&place, few_from(first)).await?;
     until(|| place.views.view().shares == u64::from(SHARES)).await?;
     let few = lateness(&place.views.view().lags, &before)?;
 
@@ -226,7 +174,7 @@ async fn many_at_once(dir: &Path, redis: Lateness) -> Result<Vec<BenchFigure>> {
     place.stop().await;
 
     let began = Instant::now();
-    let place = ReclaimBench::open(dir, Effort::MOST).await?;
+    let place = open(dir, Effort::MOST).await?;
     ensure!(matches!(place.views.find(ids[0]), ShareLookup::Live(_)), "a share was lost");
     let restarted = began.elapsed();
 

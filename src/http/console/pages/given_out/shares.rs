@@ -1,5 +1,7 @@
 //! `/console/shares`: links with their ends, and the form of a new link.
 
+use std::sync::Arc;
+
 use actix_web::{HttpRequest, HttpResponse, web};
 use reelyard_access::rights::AccessScope;
 use reelyard_api::ShareInfo;
@@ -13,9 +15,9 @@ use reelyard_console::parts::table::RowPage;
 use reelyard_console::parts::timeline::EndColumn;
 use reelyard_console::{Moment, Viewer};
 use reelyard_core::clock::Millis;
-use reelyard_core::page_order::{ItemNumber, PageRange, page_by_number, page_by_text};
+use reelyard_core::page_order::{ItemNumber, PageRange};
 use reelyard_shares::share_expiry::{
-    IndexedShare, IndexedText, ShareIndex, ShareKind, ShareLookup, ShareState, UsesNeeded,
+    IndexedShare, ShareColumn, ShareIndex, ShareKind, ShareLookup, ShareSet, ShareState, UsesNeeded,
 };
 
 use super::{new_link, share_dialogs};
@@ -94,8 +96,8 @@ pub async fn model(
 
 fn list(state: &NodeHttpState, query: &SharesPageQuery, viewer: &Viewer) -> SharesPageModel {
     let now = state.share_time();
-    let uses_needed = match query.sort.key.as_str() {
-        "downloads" => UsesNeeded::Latest,
+    let uses_needed = match column(query) {
+        ShareColumn::Downloads => UsesNeeded::Latest,
         _ => UsesNeeded::Any,
     };
     let index = state.actors.share_views.index(uses_needed, state.clock.timer());
@@ -171,9 +173,9 @@ fn suited(
     index: &ShareIndex,
     now: Millis,
 ) -> ChosenRows<ShareLine> {
-    let found = WantedLinks::of(query, now).among(index);
-    let found = found.into_iter().filter_map(|item| index.share(item));
-    let chosen = ChosenRows::of(found, |share| share.state(now) == ShareState::Live);
+    let mut found = Vec::new();
+    WantedLinks::of(query, now).visit(index, |_, share| found.push(*share));
+    let chosen = ChosenRows::of(found.iter(), |share| share.state(now) == ShareState::Live);
     let mut rows = Vec::with_capacity(chosen.rows.len());
     for share in &chosen.rows {
         // A link that ended a moment ago is left out.
@@ -187,14 +189,19 @@ fn suited(
 fn rows(
     state: &NodeHttpState,
     query: &SharesPageQuery,
-    index: &ShareIndex,
+    index: &Arc<ShareIndex>,
     now: Millis,
 ) -> (Vec<ShareLine>, RowPage) {
-    let matching = WantedLinks::of(query, now).among(index);
+    let mut matching = ShareSet::of(index);
+    WantedLinks::of(query, now).visit(index, |item, _| matching.add(item));
     let total = matching.len();
     let first = query.after.parse().unwrap_or(0_usize).min(total);
     let page = PageRange { positions: first..first + ROWS, descending: query.sort.descending };
-    let shown = in_order(index, matching, &page, &query.sort.key);
+    let order = state.actors.share_views.order(column(query), index);
+    let shown = match total == index.len() {
+        true => order.page(&page),
+        false => order.page_of(&page, |item| matching.contains(item)),
+    };
     let mut rows = Vec::with_capacity(shown.len());
     for id in shown.iter().filter_map(|item| Some(index.share(*item)?.id)) {
         // A link that ended a moment ago has no row any more.
@@ -212,26 +219,13 @@ fn rows(
     (rows, page)
 }
 
-/// The links of a page in the order of a column. Without a column, the link that ends next comes first.
-fn in_order(
-    index: &ShareIndex,
-    links: Vec<ItemNumber>,
-    page: &PageRange,
-    column: &str,
-) -> Vec<ItemNumber> {
-    let by_text = |text: IndexedText| {
-        page_by_text(&links, page, &mut |items, show| index.show_texts(text, items, show))
-    };
-    let by = |key: fn(&IndexedShare) -> u64| {
-        let keyed = links.iter().filter_map(|item| Some((key(index.share(*item)?), *item)));
-        page_by_number(keyed, page)
-    };
-    match column {
-        "path" => by_text(IndexedText::Path),
-        "owner" => by_text(IndexedText::Owner),
-        "downloads" => by(|share| u64::from(share.downloads)),
-        // No link ends before 1970.
-        _ => by(|share| share.due.instant().map_or(u64::MAX, |due| due.0.max(0).unsigned_abs())),
+/// The column that orders the page. Without a choice, the link that ends next comes first.
+fn column(query: &SharesPageQuery) -> ShareColumn {
+    match query.sort.key.as_str() {
+        "path" => ShareColumn::Path,
+        "owner" => ShareColumn::Owner,
+        "downloads" => ShareColumn::Downloads,
+        _ => ShareColumn::Due,
     }
 }
 
@@ -255,19 +249,17 @@ impl<'a> WantedLinks<'a> {
         }
     }
 
-    /// The links of an index that the filter selects.
-    fn among(&self, index: &ShareIndex) -> Vec<ItemNumber> {
-        let mut wanted = Vec::new();
-        let add = |item: ItemNumber, share: &IndexedShare| {
+    /// Shows the links of an index that the filter selects, in the order of their numbers.
+    fn visit(&self, index: &ShareIndex, mut visit: impl FnMut(ItemNumber, &IndexedShare)) {
+        let visit_wanted = |item: ItemNumber, share: &IndexedShare| {
             if self.has(share) {
-                wanted.push(item);
+                visit(item, share);
             }
         };
         match self.text {
-            "" => index.visit(add),
-            text => index.visit_containing(text, add),
+            "" => index.visit(visit_wanted),
+            text => index.visit_containing(text, visit_wanted),
         }
-        wanted
     }
 
     fn has(&self, share: &IndexedShare) -> bool {

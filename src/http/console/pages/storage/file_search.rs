@@ -6,13 +6,13 @@ use reelyard_api::FileState;
 use reelyard_console::pages::files::{FileStateFilter, FilesPageQuery};
 use reelyard_core::host::HostAddr;
 use reelyard_core::names::{FileId, NameTable};
-use reelyard_core::page_order::{PageRange, page_by_number, page_by_text};
+use reelyard_core::page_order::{PageRange, page_by_number};
 use reelyard_yard::task_manager::plan::Skip;
 use roaring::RoaringBitmap;
 
 use crate::http::api::yard_calls::files::FileListSnapshot;
-use crate::http::overview::PlacedFiles;
 use crate::http::overview::yard_model::reasons::passed;
+use crate::http::overview::{KeptNameOrder, PlacedFiles};
 
 /// A search over all files.
 pub struct FileSearch<'a> {
@@ -26,6 +26,8 @@ pub struct FileSearch<'a> {
     pub query: &'a FilesPageQuery,
     /// The listed files.
     pub listed: &'a RoaringBitmap,
+    /// The order of the listed files by their names.
+    pub by_name: &'a KeptNameOrder,
 }
 
 /// The rows of a page.
@@ -131,17 +133,23 @@ impl FileSearch<'_> {
             "rank" => by(&|file| {
                 u64::from(ranking.and_then(|ranking| ranking.rank(file)).unwrap_or(u32::MAX))
             }),
-            "size" => by(&|file| {
-                let size = catalog.master_sizes.get(file);
-                let size = size.or_else(|| ranking.and_then(|ranking| ranking.size(file)));
-                size.map_or(0, |size| size + 1)
-            }),
+            "size" => {
+                let sizes = catalog.master_sizes.all();
+                by(&|file| {
+                    let size = sizes.get(&file).copied();
+                    let size = size.or_else(|| ranking.and_then(|ranking| ranking.size(file)));
+                    size.map_or(0, |size| size + 1)
+                })
+            }
             "requests" => by(&|file| {
                 self.files.requests_a_day(file).map_or(0, |day| (day * 1000.0) as u64 + 1)
             }),
             "name" => {
-                let files: Vec<u32> = wanted.unwrap_or(self.listed).iter().collect();
-                page_by_text(&files, page, &mut |files, show| self.names.show_names(files, show))
+                let order = self.by_name.order(self.listed, self.names);
+                match wanted {
+                    None => order.page(page),
+                    Some(wanted) => order.page_of(page, |file| wanted.contains(file)),
+                }
             }
             "hits" => return self.by_hits(wanted, page, u64::from),
             "state" => return self.by_hits(wanted, page, |hits| u64::from(hits == 0)),

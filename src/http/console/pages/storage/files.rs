@@ -72,8 +72,7 @@ fn model(state: &NodeHttpState, query: &FilesPageQuery) -> FilesPageModel {
     let listed = listed_files(&files.snapshot.catalog);
     let removals = state.actors.remover_views.load();
     let first = query.after.parse().unwrap_or(0);
-    let search =
-        FileSearch { files: &files, placed: &placed, names: &state.names, query, listed: &listed };
+    let search = search(state, query, &files, &placed, &listed);
     let FoundFiles { shown, matching } = search.page(first, ROWS);
     let first = first.min(matching);
     let at = |after: usize| {
@@ -102,6 +101,16 @@ fn model(state: &NodeHttpState, query: &FilesPageQuery) -> FilesPageModel {
     }
 }
 
+fn search<'a>(
+    state: &'a NodeHttpState,
+    query: &'a FilesPageQuery,
+    files: &'a FileListSnapshot,
+    placed: &'a PlacedFiles,
+    listed: &'a RoaringBitmap,
+) -> FileSearch<'a> {
+    FileSearch { files, placed, names: &state.names, query, listed, by_name: &state.file_names }
+}
+
 /// Whether a ranking is set and was read. A node without one has an empty ranking.
 fn has_ranking(catalog: &CatalogView) -> bool {
     catalog.grade_info.is_some() && catalog.ranking.is_some()
@@ -114,8 +123,7 @@ pub fn matching_files(state: &NodeHttpState, query: &FilesPageQuery) -> Vec<File
     let placed = PlacedFiles::new(&files.snapshot.tasks, &beats);
     let listed = listed_files(&files.snapshot.catalog);
     let query = &FilesPageQuery { sort: SortBy::default(), ..query.clone() };
-    let search =
-        FileSearch { files: &files, placed: &placed, names: &state.names, query, listed: &listed };
+    let search = search(state, query, &files, &placed, &listed);
     search.page(0, files.len()).shown
 }
 
