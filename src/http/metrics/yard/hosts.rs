@@ -14,6 +14,9 @@ use crate::http::access::WorkerRefusals;
 use crate::http::metrics::page::metrics_writer::MetricsWriter;
 use crate::node::Wiring;
 
+/// Hosts with series of their own. With more the page would be larger than a megabyte.
+const MOST_HOSTS: usize = 1_000;
+
 /// A host as its CfwWorker, the HeartbeatSupervisor and the TaskManager show it.
 struct HostMetrics<'a> {
     label: String,
@@ -61,7 +64,11 @@ pub fn write(
     sheet.counter("host_probes", "Probes of hosts", beats.probes)?;
     sheet.counter("host_probes_missed", "Probes without an answer", beats.misses)?;
     together(sheet, &hosts)?;
-    each(sheet, &hosts)
+    // The first ones by address, so that a host keeps its series.
+    let (shown, others) = hosts.split_at(hosts.len().min(MOST_HOSTS));
+    let help = "Hosts without series of their own, because there are too many hosts";
+    sheet.gauge("hosts_without_series", help, others.len())?;
+    each(sheet, shown)
 }
 
 /// Number of running copies from and to each host.
