@@ -46,11 +46,17 @@
   }
   all('time[data-local]').forEach(function (time) {
     var at = new Date(time.dateTime);
-    if (!isNaN(at)) { time.textContent = local(at); }
+    if (isNaN(at)) { return; }
+    time.textContent = local(at);
+    time.title = at.getFullYear() + '-' + two(at.getMonth() + 1) + '-' + two(at.getDate()) + ' ' + two(at.getHours()) +
+      ':' + two(at.getMinutes()) + ':' + two(at.getSeconds()) + ' ' + offset(at);
   });
+  // The offset is that of the shown time: it can be another one than today's.
   all('[data-zone]').forEach(function (words) {
     var zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
-    words.textContent = words.dataset.zone.replace('{zone}', zone + ', UTC' + offset(new Date()));
+    var time = document.querySelector('time[data-local]');
+    var at = time ? new Date(time.dateTime) : new Date();
+    words.textContent = words.dataset.zone.replace('{zone}', zone + ', UTC' + offset(isNaN(at) ? new Date() : at));
   });
 
   // Copying. Pages without TLS have no clipboard of their own, so a field of the page is copied there.

@@ -54,7 +54,7 @@ assets! {
     /// Colours, letters and layout.
     STYLE = "console.css", "console.css", "text/css; charset=utf-8",
         "reelyard", "MIT OR Apache-2.0",
-        "8e59ad9f835cbfce5bfee1f65fabc3606aca4db75ed8847bd24e429764523b08";
+        "2cc00aad57066097c22fc101dda35337d15738d608aa2df67c9cf4a398f191f2";
     /// Keys, ages, selection, copying and dialogs.
     SCRIPT = "console.js", "console.js", "text/javascript; charset=utf-8",
         "reelyard", "MIT OR Apache-2.0",
@@ -121,7 +121,7 @@ mod tests {
     fn the_automatic_theme_has_the_values_of_dark_and_contrast() {
         let style = std::str::from_utf8(STYLE.bytes).unwrap();
         for (asked, theme) in [("color-scheme: dark", "dark"), ("contrast: more", "contrast")] {
-            let automatic = format!("@media (prefers-{asked}) {{ [data-theme='auto']");
+            let automatic = format!("@media screen and (prefers-{asked}) {{ [data-theme='auto']");
             let chosen = format!("\n[data-theme='{theme}']");
             assert_eq!(block(style, &automatic), block(style, &chosen), "{theme}");
         }

@@ -170,6 +170,13 @@ impl Browser {
         self.devtools("Emulation.setScrollbarsHidden", &wanted).await.map(drop)
     }
 
+    /// Shows local times of this zone, such as `Asia/Seoul`.
+    pub async fn pretend_zone(&self, zone: &str) -> Result<()> {
+        self.devtools("Emulation.setTimezoneOverride", &json!({ "timezoneId": zone }))
+            .await
+            .map(drop)
+    }
+
     /// Sets preferences of the person, such as `("prefers-reduced-motion", "reduce")`.
     pub async fn prefer(&self, preferences: &[(&str, &str)]) -> Result<()> {
         let features: Vec<Value> = preferences
@@ -177,6 +184,12 @@ impl Browser {
             .map(|(name, value)| json!({ "name": name, "value": value }))
             .collect();
         let wanted = json!({ "media": "", "features": features });
+        self.devtools("Emulation.setEmulatedMedia", &wanted).await.map(drop)
+    }
+
+    /// Shows pages as they are on paper.
+    pub async fn show_as_printed(&self) -> Result<()> {
+        let wanted = json!({ "media": "print", "features": [] });
         self.devtools("Emulation.setEmulatedMedia", &wanted).await.map(drop)
     }
 

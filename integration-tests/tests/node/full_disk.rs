@@ -49,6 +49,10 @@ fn a_node_on_a_full_disk_remains_readable_and_names_the_remedy() -> Result<()> {
     let user = r#"{"name":"ops","role":"viewer","password":"correct horse battery"}"#;
     let user = ["-H", &bearer, "-H", "content-type: application/json", "-d", user];
     assert!(send(&user, "/api/v1/users").is_some_and(|user| user.contains("\"ops\"")));
+    let sign_in = "name=ops&password=correct+horse+battery";
+    let cookies = ground.path("cookies");
+    let cookies = cookies.to_str().unwrap();
+    assert!(send(&["-d", sign_in, "-c", cookies], "/login").is_some());
 
     disk.fill();
     let text = wait_for("it says so", &[&node], || {
@@ -68,9 +72,15 @@ fn a_node_on_a_full_disk_remains_readable_and_names_the_remedy() -> Result<()> {
         let korean = send(&korean, &path);
         assert!(korean.is_some_and(|page| page.contains("디스크 가득 참")), "{page}");
     }
-    // Nobody can sign in, and the sign-in says why.
-    let sign_in = ["-d", "name=ops&password=correct+horse+battery", "-H", "Accept-Language: ko"];
-    assert!(send(&sign_in, "/login").is_some_and(|page| page.contains("디스크 가득 참")));
+    // A person with a session can read. Nobody can sign in, and the sign-in says why.
+    let read = send(&["-b", cookies, "-w", "%{http_code}"], "/console/hosts").unwrap();
+    assert!(read.ends_with("200") && read.contains("is full"), "{read}");
+    for (language, words) in [("en", "Nothing was changed: the disk of "), ("ko", "디스크 가득 참")]
+    {
+        let accepted = format!("Accept-Language: {language}");
+        let page = send(&["-d", sign_in, "-H", &accepted, "-w", "%{http_code}"], "/login").unwrap();
+        assert!(page.contains(words) && page.ends_with("507"), "{page}");
+    }
     assert!(hosts.is_some() && get("/api/v1/hosts").is_some());
     assert!(get("/dashboard").is_some());
 

@@ -6,7 +6,7 @@ use maud::{Markup, html};
 use super::document::{CardContext, CardParts, CardWidth, card_shape, document};
 use super::link_page::around;
 use crate::address::ROOT;
-use crate::format::{duration, node_text, visible_text};
+use crate::format::{duration, node_sentence, visible_text};
 use crate::parts::icon::Glyph;
 use crate::text::{Language, card, common, frame};
 
@@ -110,7 +110,7 @@ fn refusal(language: Language, refused: &SignInRefusal) -> Markup {
             (card_shape(Glyph::Down, "i"))
             div {
                 (words)
-                @if let SignInRefusal::Other(detail) = refused { " " span { (node_text(language, detail)) } }
+                @if let SignInRefusal::Other(detail) = refused { " " span { (node_sentence(language, detail)) } }
             }
         }
     }
@@ -184,7 +184,7 @@ mod tests {
         let detail = SignInRefusal::Other("the node <stops>".into());
         let english = page(Language::English, Some(detail), "");
         assert!(
-            english.contains("The sign-in failed.") && english.contains("the node &lt;stops&gt;")
+            english.contains("The sign-in failed.") && english.contains("The node &lt;stops&gt;")
         );
         assert!(!english.contains("<script"), "the sign-in needs no script");
         let full = "nothing was changed: the disk of /var/lib is full, 0 B are free: make room for at least 6.0 MiB \

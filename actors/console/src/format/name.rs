@@ -39,6 +39,21 @@ pub fn node_text(language: Language, english: &str) -> String {
     visible_text(&node_words(language, english))
 }
 
+/// The same as a paragraph of its own. It begins with a capital letter, unless it begins with a name. It ends with a
+/// full stop.
+pub fn node_sentence(language: Language, english: &str) -> String {
+    let mut text = node_text(language, english);
+    let first = text.split([' ', ',']).next().unwrap_or_default();
+    let is_word = first.bytes().all(|letter| letter.is_ascii_lowercase());
+    if let Some(letter) = text.get_mut(..1).filter(|_| is_word) {
+        letter.make_ascii_uppercase();
+    }
+    if text.ends_with(|last: char| last.is_alphanumeric() || last == ')') {
+        text.push('.');
+    }
+    text
+}
+
 /// Head and tail of a name. The tail is empty if the name is short.
 pub fn middle_cut(name: &str) -> (String, String) {
     let visible = visible_text(name);
@@ -76,6 +91,20 @@ mod tests {
         let (head, tail) = middle_cut(korean);
         assert_eq!(format!("{head}{tail}"), korean);
         assert_eq!(tail.graphemes(true).count(), TAIL);
+    }
+
+    #[test]
+    fn words_of_the_node_become_a_sentence() {
+        let sentence = |english| node_sentence(Language::English, english);
+        assert_eq!(sentence("busy, retry in 1 s"), "Busy, retry in 1 s.");
+        assert_eq!(sentence("a file (2 B)"), "A file (2 B).");
+        assert_eq!(sentence("share.roots is not set."), "share.roots is not set.");
+        assert_eq!(sentence("10.0.0.1:8888 is down"), "10.0.0.1:8888 is down.");
+        assert_eq!(sentence(""), "");
+        assert_eq!(
+            node_sentence(Language::Korean, "the journal has stopped").matches('.').count(),
+            1
+        );
     }
 
     #[test]

@@ -67,6 +67,22 @@ impl NavPage {
         self.entry().0
     }
 
+    /// The address of the chapter about the page.
+    pub fn chapter(self) -> String {
+        let topic = match self {
+            NavPage::Yard | NavPage::Guide => "console",
+            NavPage::Hosts | NavPage::History => "operate",
+            NavPage::Files | NavPage::Tasks | NavPage::Plan | NavPage::Map => "copies",
+            NavPage::Shares => "links",
+            NavPage::Boxes => "boxes",
+            NavPage::Audit => "audit",
+            NavPage::Cluster => "cluster",
+            NavPage::Settings => "configuration",
+            NavPage::Access => "access",
+        };
+        format!("{ROOT}/guide/{topic}")
+    }
+
     /// The address of the page.
     pub fn address(self) -> String {
         format!("{ROOT}{}", self.entry().2)

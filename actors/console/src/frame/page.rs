@@ -6,7 +6,7 @@ use super::navigation::{NavCounts, NavPage, SIDE, TAB_PAGES, side_bar, tab_pages
 use super::top_bar::{LiveMark, top_bar};
 use crate::address::ROOT;
 use crate::assets::{HTMX, HTMX_EVENTS, HTMX_POLICY, SCRIPT, STYLE};
-use crate::format::node_text;
+use crate::format::{exact, node_sentence, visible_text};
 use crate::parts::act::act_form;
 use crate::parts::icon::{Glyph, icon};
 use crate::parts::mark::Tone;
@@ -99,6 +99,7 @@ pub fn page(parts: &PageParts, model: &FrameModel, viewer: &Viewer) -> Markup {
                     (top_bar(viewer, &model.yard, model.live))
                     (side_bar(viewer, parts.nav, nav_counts(model), &foot(model, viewer)))
                     main #main tabindex="-1" {
+                        (printed_line(parts, model, viewer))
                         (stale_bar(viewer))
                         @if let Some(done) = &model.outcome { (outcome(viewer, done)) }
                         @if !parts.has_verdict { (not_ready(viewer, &model.not_ready)) }
@@ -114,7 +115,7 @@ pub fn page(parts: &PageParts, model: &FrameModel, viewer: &Viewer) -> Markup {
                 }))
                 (unsent(viewer, "no-answer", refusals::NO_ANSWER, refusals::NO_ANSWER_NEXT, html! {}))
                 (unsent(viewer, "other-account", refusals::OTHER_ACCOUNT, refusals::OTHER_ACCOUNT_NEXT, html! {}))
-                (keys_dialog(viewer))
+                (keys_dialog(viewer, parts.nav))
                 @if let Some(palette) = &model.palette { (palette) }
             }
         }
@@ -145,12 +146,18 @@ const NOT_READY: &str = "not-ready";
 /// The node starts, is full, or does not lead: every page says so, because its rows may be incomplete.
 fn not_ready(viewer: &Viewer, reasons: &[String]) -> Markup {
     let title = yard::NOT_READY_TITLE.of(viewer.language);
-    let shown = html! { @for reason in reasons { p { (node_text(viewer.language, reason)) } } };
+    let shown = html! { @for reason in reasons { p { (node_sentence(viewer.language, reason)) } } };
     html! {
         div #(NOT_READY) .mb hidden[reasons.is_empty()] {
             @if !reasons.is_empty() { (notice(Tone::Warn, title, shown, html! {})) }
         }
     }
+}
+
+/// The first line on paper: yard, page, the address with the filter, and the instant.
+fn printed_line(parts: &PageParts, model: &FrameModel, viewer: &Viewer) -> Markup {
+    let (address, at) = (visible_text(&model.here), exact(viewer, viewer.now));
+    html! { p.printed.small { bdi { (model.yard) } " · " (parts.title) " · " bdi { (address) } " · " (at) } }
 }
 
 /// The bar over a page whose stream is cut. The script fills and shows it.
@@ -210,8 +217,8 @@ fn foot(model: &FrameModel, viewer: &Viewer) -> Vec<String> {
     vec![first, version]
 }
 
-/// The sheet of keys, opened by `?`.
-fn keys_dialog(viewer: &Viewer) -> Markup {
+/// The sheet of keys, opened by `?`. It leads to the chapter about the page.
+fn keys_dialog(viewer: &Viewer, page: NavPage) -> Markup {
     let language = viewer.language;
     // Keys between two dots are pressed one after the other, or together.
     let rows = [
@@ -235,7 +242,12 @@ fn keys_dialog(viewer: &Viewer) -> Markup {
             div.txt {
                 dl.kv { @for (keys, words) in rows { dt { (boxed_keys(keys)) } dd { (words.of(language)) } } }
             }
-            form method="dialog" { footer { button.btn { (frame::KEY_CLOSE.of(language)) } } }
+            form method="dialog" {
+                footer {
+                    a.btn href=(page.chapter()) { (icon(Glyph::Help)) (frame::GUIDE_OF_PAGE.of(language)) }
+                    button.btn { (frame::KEY_CLOSE.of(language)) }
+                }
+            }
         }
     }
 }

@@ -68,4 +68,5 @@ texts! {
     KEY_ACTIONS = "actions of the row", "행의 동작";
     KEY_COPY = "copy as command", "명령으로 복사";
     KEY_CLOSE = "Close", "닫기";
+    GUIDE_OF_PAGE = "Guide to this page", "이 페이지 안내서";
 }

@@ -26,11 +26,32 @@ async fn saved(browser: &Browser, name: &str, bytes: &[u8]) {
     .await;
 }
 
+/// The end of a link is in the zone of the device, with the offset at that time: it ends in summer time.
+async fn times_are_local(links: &ManualLinks, browser: &Browser) {
+    let half_a_year = Duration::from_secs(180 * 86_400);
+    let id = links.share("film.mp4", |new| {
+        new.deadline = Deadline::at(links.clock.now().after(half_a_year));
+    });
+    browser.open(&links.url(id, "")).await.unwrap();
+    browser.pretend_zone("America/New_York").await.unwrap();
+    for (language, end) in [("en", "Wed 14 Jul 2027 04:00"), ("ko", "2027년 7월 14일(수) 04:00")]
+    {
+        browser.keep_cookie("reelyard_language", language).await.unwrap();
+        browser.open(&links.url(id, "")).await.unwrap();
+        shows(browser, "time", |text| text == end).await;
+        shows(browser, "[data-zone]", |text| text.contains("America/New_York, UTC-04:00")).await;
+        let title = browser.evaluate("document.querySelector('time').title").await.unwrap();
+        assert_eq!(title, "2027-07-14 04:00:00 -04:00");
+    }
+    browser.keep_cookie("reelyard_language", "en").await.unwrap();
+}
+
 #[actix::test]
 async fn the_time_left_counts_down_until_the_page_says_expired() {
     let links = ManualLinks::start(|_| {});
     links.write("film.mp4", &[7; 3 << 20]);
     let browser = Browser::start(true).await.unwrap();
+    times_are_local(&links, &browser).await;
     let lasts = Duration::from_secs(8);
     let id = links.share("film.mp4", |new| {
         new.deadline = Deadline::at(links.clock.now().after(lasts));

@@ -5,7 +5,9 @@ use maud::{Markup, html};
 use super::model::{DrainFacts, HostPageModel};
 use super::panels::{breakers, disk, health, link, only_here, recent_on_host};
 use crate::address::{ROOT, encoded, host_page};
-use crate::format::{age, clock, count, day_and_time, node_text, since, visible_text, with_code};
+use crate::format::{
+    age, clock, count, day_and_time, node_sentence, since, visible_text, with_code,
+};
 use crate::pages::hosts::{HostCondition, HostModeWord};
 use crate::parts::act::{as_command, post_button};
 use crate::parts::dialog::ask_dialog;
@@ -137,7 +139,7 @@ fn notices(viewer: &Viewer, model: &HostPageModel) -> Markup {
     html! {
         @if let Some(failure) = &model.failure {
             @let body = html! {
-                p { (node_text(language, failure)) }
+                p { (node_sentence(language, failure)) }
                 p { (with_code(hosts::FAILURE_NEXT.of(language))) }
             };
             @let probe = html! {
@@ -147,7 +149,7 @@ fn notices(viewer: &Viewer, model: &HostPageModel) -> Markup {
         }
         @for (title, text, tone) in words {
             @if let Some(text) = text {
-                (notice(tone, title.of(language), html! { p { (node_text(language, text)) } }, html! {}))
+                (notice(tone, title.of(language), html! { p { (node_sentence(language, text)) } }, html! {}))
             }
         }
         @if let Some(other) = &model.other_manager {

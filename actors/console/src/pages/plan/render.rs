@@ -6,7 +6,7 @@ use super::model::{PlanPageModel, RemoverMode};
 use super::panels::{back_offs, copies, exchanges, passed, removals, spared};
 use super::query::PlanPageQuery;
 use crate::address::ROOT;
-use crate::format::{age, bytes, count, counted, node_text};
+use crate::format::{age, bytes, count, counted, node_sentence};
 use crate::pages::settings::SettingsPageQuery;
 use crate::pages::why::PassedReason;
 use crate::parts::act::{command_menu, list_lines};
@@ -45,7 +45,7 @@ pub fn round_in_full(viewer: &Viewer, query: &PlanPageQuery, model: &PlanPageMod
     let language = viewer.language;
     html! { div #plan-content {
         @if let Some(reason) = &model.blocked {
-            div.mb { (notice(Tone::Warn, plan::BLOCKED.of(language), html! { p { (node_text(language, reason)) } }, html! { a.btn.sm href={ (ROOT) "/hosts" } { (frame::HOSTS.of(language)) } })) }
+            div.mb { (notice(Tone::Warn, plan::BLOCKED.of(language), html! { p { (node_sentence(language, reason)) } }, html! { a.btn.sm href={ (ROOT) "/hosts" } { (frame::HOSTS.of(language)) } })) }
         }
         @if !model.unlisted.is_empty() {
             @let hosts = model.unlisted.join(", ");

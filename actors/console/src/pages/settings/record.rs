@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use super::differences::difference_table;
 use super::model::{RecordedVersion, SettingsPageQuery, SettingsRecord, VersionChanges};
-use crate::format::{node_text, time_tag, visible_text};
+use crate::format::{node_sentence, time_tag, visible_text};
 use crate::parts::act::{CommandLines, command_lines};
 use crate::parts::mark::{Tone, tag};
 use crate::parts::notice::notice;
@@ -96,7 +96,7 @@ fn changes(viewer: &Viewer, shown: &VersionChanges) -> Markup {
     html! {
         div.body { h3 { (title) } }
         @if let Some(why) = &shown.unusable {
-            div.body { (notice(Tone::Warn, access::VERSION_UNUSABLE.of(language), html! { p { (node_text(language, why)) } }, html! {})) }
+            div.body { (notice(Tone::Warn, access::VERSION_UNUSABLE.of(language), html! { p { (node_sentence(language, why)) } }, html! {})) }
         } @else if !shown.changes.is_empty() {
             (difference_table(viewer, access::BEFORE_AFTER, &shown.changes))
         } @else if before.is_some() {

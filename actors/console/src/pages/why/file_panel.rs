@@ -4,7 +4,9 @@ use maud::{Markup, html};
 
 use super::reasons::{HostObstacle, PassedReason, WhyAnswer};
 use crate::address::{ROOT, encoded};
-use crate::format::{bytes, count, host_short, node_text, percent_number, visible_text};
+use crate::format::{
+    bytes, count, host_short, node_sentence, node_text, percent_number, visible_text,
+};
 use crate::parts::act::{CommandLines, as_command, command_lines, post_button};
 use crate::parts::icon::Glyph;
 use crate::parts::mark::{Tone, state, state_saying};
@@ -93,7 +95,7 @@ pub fn why_file(viewer: &Viewer, file: &WhyFile, close: &str) -> Markup {
     let body = html! {
         section {
             p.answer { (answer(viewer, file)) }
-            @if !file.detail.is_empty() { p { (node_text(language, &file.detail)) } }
+            @if !file.detail.is_empty() { p { (node_sentence(language, &file.detail)) } }
             (actions(viewer, file))
         }
         section { (facts(viewer, file)) }

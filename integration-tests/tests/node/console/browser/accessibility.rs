@@ -57,6 +57,24 @@ async fn only_a_long_page_scrolls_and_a_picture_has_its_width() -> Result<()> {
     assert_eq!(browser.evaluate(scrolls).await?, true);
     assert_eq!(size_of(&browser.picture(None).await?), Some(NARROW));
     assert_eq!(size_of(&browser.picture(Some(600)).await?), Some((NARROW.0, 600)));
+    any_theme_is_black_on_white_on_paper(&browser).await
+}
+
+/// The open page on paper, with the line that names it.
+async fn any_theme_is_black_on_white_on_paper(browser: &Browser) -> Result<()> {
+    let line = "getComputedStyle(document.querySelector('.printed')).display";
+    assert_eq!(browser.evaluate(line).await?, "none");
+    browser.show_as_printed().await?;
+    assert_eq!(browser.evaluate(line).await?, "block");
+    for theme in ["light", "dark", "contrast"] {
+        set_theme(browser, theme).await?;
+        for (part, colour) in
+            [("color", "rgb(20, 24, 31)"), ("backgroundColor", "rgb(255, 255, 255)")]
+        {
+            let shown = format!("getComputedStyle(document.documentElement).{part}");
+            assert_eq!(browser.evaluate(&shown).await?, colour, "{theme}");
+        }
+    }
     Ok(())
 }
 
@@ -77,8 +95,8 @@ const REPEATED: [&str; 13] = [
     "refusal-busy",
 ];
 
-/// Samples that have all parts between them. Colours come from tokens, so that other pages repeat their pairs.
-const OF_ALL_THEMES: [&str; 14] = [
+/// Samples that have all parts between them.
+const OF_ALL_WIDTHS: [&str; 14] = [
     "yard",
     "hosts-ask",
     "host",
@@ -182,7 +200,7 @@ async fn english_pages_are_accessible_in_any_theme_and_reflow() -> Result<()> {
     faults_are_found(&check.browser).await?;
     for path in check.pages.paths_in("en") {
         let name = path.trim_start_matches("/en/");
-        let has_new_parts = OF_ALL_THEMES.contains(&name);
+        let has_new_parts = OF_ALL_WIDTHS.contains(&name);
         check.open(&path).await?;
         check.reflow(&path, if has_new_parts { &WIDTHS } else { &OTHER_WIDTHS }).await?;
         if REPEATED.contains(&name) {
@@ -190,7 +208,7 @@ async fn english_pages_are_accessible_in_any_theme_and_reflow() -> Result<()> {
         }
         check.browser.resize(WIDE.0, WIDE.1).await?;
         check.axe(&path, AxeRules::All).await?;
-        for theme in if has_new_parts { &["dark", "contrast"][..] } else { &[] } {
+        for theme in ["dark", "contrast"] {
             set_theme(&check.browser, theme).await?;
             check.axe(&format!("{path}, {theme}"), AxeRules::Colours).await?;
         }
