@@ -27,8 +27,8 @@ use crate::catalog::views::EventLogView;
 use crate::catalog::watch::{ChangeNotifier, InputWatch, WatchTarget};
 use crate::settings::popularity::PopularityMode;
 
-/// Logs of earlier days are read back to this many times the longest half-life. Older requests have less
-/// than a quarter of the weight.
+/// Logs of earlier days are read back to this many times the longest half-life, but at most 32 days. Requests before
+/// twice the half-life have less than a quarter of the weight.
 const HORIZON_HALF_LIVES: f64 = 2.0;
 
 /// How many days are remembered whose lines were counted as demand.

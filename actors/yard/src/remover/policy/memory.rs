@@ -164,6 +164,12 @@ impl RemoverPolicy {
         self.inputs.are_refused = are_refused;
     }
 
+    /// Acts as if a copy was removed from a host at this time.
+    #[cfg(test)]
+    pub(in crate::remover) fn lighten(&mut self, host: HostAddr, at: Millis) {
+        self.holders.lightened(host, at);
+    }
+
     /// Takes a new ranking.
     pub fn set_ranking(&mut self, ranking: Arc<Ranking>) {
         self.inputs.ranking = Some(ranking);

@@ -81,6 +81,12 @@ impl<'a> RemoverDecisionContext<'a> {
         scored.into_iter().map(|(_, file)| file).collect()
     }
 
+    /// Whether only an exchange makes room for a file: it is not hot, or has too few hits for more.
+    pub(super) fn is_for_exchange(&self, wish: &WantsRoom) -> bool {
+        let is_by_demand = self.demand_in_force().is_some();
+        !wish.is_hot() || (is_by_demand && wish.hits < self.settings.make_room_hits)
+    }
+
     /// Proposes exchanges for the files with the most demand that fit nowhere: one on each host.
     pub fn propose_exchanges(&self, proposal: &mut RemovalProposal) {
         let Some(demand) = self.demand_in_force() else { return };
@@ -95,8 +101,9 @@ impl<'a> RemoverDecisionContext<'a> {
         budget: &mut ExchangeBudget,
         proposal: &mut RemovalProposal,
     ) {
+        let files = self.room_wanted.files.iter();
         let wishes: Vec<WantsRoom> =
-            self.room_wanted.files.iter().filter(|wish| !wish.is_hot()).copied().collect();
+            files.filter(|wish| self.is_for_exchange(wish)).copied().collect();
         if wishes.is_empty() {
             return;
         }

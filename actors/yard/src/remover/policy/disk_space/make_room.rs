@@ -71,7 +71,7 @@ impl RemoverDecisionContext<'_> {
         let mut taken: BTreeSet<HostAddr> = made.keys().copied().collect();
         // A host with running removals will soon report other figures, so it is left out.
         taken.extend(proposal.under_way.going.iter().map(|(host, _)| *host));
-        for wish in self.room_wanted.files.iter().filter(|wish| wish.is_hot()) {
+        for wish in self.room_wanted.files.iter().filter(|wish| !self.is_for_exchange(wish)) {
             let earlier = made.iter().find(|(_, room)| room.file == wish.file);
             let from = self.settings.make_room_hits;
             let verdict = match earlier {

@@ -20,8 +20,8 @@ use crate::room::{CountedRoom, RoomMade, WantsRoom};
 pub struct RoomWanted {
     /// Hot files that fit nowhere, hottest first.
     pub files: Vec<WantsRoom>,
-    /// The room of each destination that takes copies. A copy that began before the disk was read counts as included: a larger figure only
-    /// delays removals.
+    /// The room of each destination that takes copies. A copy that began before the disk was read counts as
+    /// included: a larger figure only delays removals.
     pub rooms: BTreeMap<HostAddr, CountedRoom>,
 }
 

@@ -32,6 +32,8 @@ struct ExchangeFixture {
     hosts: u8,
     /// Free bytes below the limit of each host.
     room: u64,
+    /// When the disks were read from which that was counted.
+    counted_at: Millis,
 }
 
 /// A file: name, size, host (0 for none), requests a day.
@@ -67,7 +69,8 @@ fn yard_observed_for(
     let all = files.iter().map(|file| file.0).collect();
     policy.set_masters(Arc::new(Masters { files: all, ..Masters::default() }));
     let arrivals = RecentArrivals::default();
-    let mut yard = ExchangeFixture { policy, book, files, arrivals, hosts, room: 50 };
+    let mut yard =
+        ExchangeFixture { policy, book, files, arrivals, hosts, room: 50, counted_at: NOW };
     yard.set_hosts();
     for last in 1..=hosts {
         let (host, at) = (host(last), NOW);
@@ -115,7 +118,7 @@ impl ExchangeFixture {
             grade: 1,
             old_hosts_carry: true,
         });
-        let room = CountedRoom { bytes: self.room, disk_read_at: NOW };
+        let room = CountedRoom { bytes: self.room, disk_read_at: self.counted_at };
         let rooms = (1..=self.hosts).map(|last| (host(last), room)).collect();
         self.policy.set_room_wanted(RoomWanted { files: files.collect(), rooms });
         let in_flight = InFlight::default();
@@ -295,4 +298,32 @@ fn a_hot_file_needs_no_budget_and_replaces_the_least_demanded_copies() {
     let mut yard = yard(&rows, 2, settings);
     let proposal = yard.propose_with_hits(9, &[(0, 100)]);
     assert_eq!(yard.removed(&proposal), ["b"]);
+}
+
+#[test]
+fn a_hot_file_with_few_hits_is_exchanged_like_a_cold_one() {
+    let rows = [("new", 100, 0, 9.0), ("a", 100, 1, 1.0)];
+    let mut yard = yard(&rows, 1, settings());
+    let from = yard.policy.settings().make_room_hits;
+    for (hits, is_exchange) in [(from - 1, true), (from, false)] {
+        let proposal = yard.propose_with_hits(hits, &[(0, 100)]);
+        assert_eq!(yard.removed(&proposal), ["a"]);
+        let verdicts: Vec<_> = proposal.rooms.iter().map(|room| &room.verdict).collect();
+        assert_eq!(verdicts.len(), 1);
+        assert_eq!(matches!(verdicts[0], RoomVerdict::Exchanged { .. }), is_exchange, "{hits}");
+    }
+}
+
+#[test]
+fn room_that_was_counted_before_a_removal_decides_nothing() {
+    let rows = [("new", 100, 0, 9.0), ("a", 100, 1, 1.0)];
+    for hits in [0, 9] {
+        let mut yard = yard(&rows, 1, settings());
+        yard.counted_at = Millis(NOW.0 - 1);
+        let proposal = yard.propose_with_hits(hits, &[(0, 100)]);
+        assert_eq!(yard.removed(&proposal), ["a"], "no copy was removed yet");
+        yard.policy.lighten(host(1), Millis(NOW.0 - 1));
+        let proposal = yard.propose_with_hits(hits, &[(0, 100)]);
+        assert!(proposal.removals.is_empty(), "{:?}", yard.removed(&proposal));
+    }
 }
