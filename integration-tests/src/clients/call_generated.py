@@ -1,8 +1,9 @@
 """Calls each operation of the API with the clients that two generators made from its document.
 
 Arguments: the document, the URL of a node, and its token. The packages `client_by_python` (openapi-python-client)
-and `client_by_generator` (openapi-generator) are importable. A call may be refused, but the client must build
-the request and read the answer. The last line has the number of calls. The exit code is 1 after a failure.
+and `client_by_generator` (openapi-generator) are importable. The client must build each request and read its answer.
+Calls about names that do not exist are refused, but no call for lack of rights. A list must be read. The exit code
+is 1 after a failure.
 """
 
 import importlib
@@ -26,7 +27,7 @@ class Operations:
         with open(path, encoding="utf-8") as file:
             self.document = json.load(file)
         self.by_name = {
-            snake(operation["operationId"]): operation
+            snake(operation["operationId"]): {**operation, "method": method}
             for item in self.document["paths"].values()
             for method, operation in item.items()
             if method in METHODS
@@ -37,6 +38,19 @@ class Operations:
         content = self.by_name[name].get("requestBody", {}).get("content", {})
         media = content.get("application/json")
         return None if media is None else self.sample(media["schema"])
+
+    def is_list(self, name):
+        """Whether a call reads without naming anything."""
+        operation = self.by_name[name]
+        required = [one for one in operation.get("parameters", []) if one.get("required")]
+        return operation["method"] == "get" and not required
+
+    def check(self, name, status):
+        """Fails if a node with this content must not answer like that."""
+        if status in (401, 403):
+            raise ValueError(f"refused with {status}")
+        if self.is_list(name) and status != 200:
+            raise ValueError(f"answered with {status} instead of 200")
 
     def is_stream(self, name):
         answers = self.by_name[name]["responses"].values()
@@ -124,7 +138,11 @@ def calls_by_python(operations):
         name = module.name.rsplit(".", 1)[1]
         call = importlib.import_module(module.name).sync_detailed
         values = required(call, operations.body(name))
-        yield name, lambda call=call, values=values: call(client=client, **values)
+
+        def answered(name=name, call=call, values=values):
+            operations.check(name, int(call(client=client, **values).status_code))
+
+        yield name, answered
 
 
 def calls_by_generator(operations):
@@ -149,6 +167,7 @@ def calls_by_generator(operations):
                 except package.ApiException as refused:
                     if refused.status is None:
                         raise
+                    operations.check(name, refused.status)
 
             yield name, call
 

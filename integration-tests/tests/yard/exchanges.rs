@@ -9,6 +9,7 @@ use reelyard_integration_tests::rigs::binary;
 use reelyard_integration_tests::rigs::catalog::catalog_input::{append, event_log_name, selection};
 use reelyard_integration_tests::rigs::small_disk::SmallDisk;
 use reelyard_integration_tests::rigs::yard::{ProcessYard, RoleProcess, holds, wait_for};
+use serde_json::Value;
 
 use super::removes::{QUICK, everything_is_looked_at, put};
 
@@ -50,11 +51,10 @@ fn configure(ground: &ProcessYard, mode: &str) -> Result<()> {
     Ok(fs::write(ground.path("node.toml"), text)?)
 }
 
-/// The rank of a file by demand, while demand is measured.
-fn demand_rank(ground: &ProcessYard, name: &str) -> Option<u64> {
+/// The wanted file in the list of files.
+fn wanted_file(ground: &ProcessYard) -> Option<Value> {
     let files = ground.get("/api/v1/files")?;
-    let file = files["items"].as_array()?.iter().find(|file| file["name"] == name)?;
-    file["demand_rank"].as_u64()
+    files["items"].as_array()?.iter().find(|file| file["name"] == "wanted.mpg").cloned()
 }
 
 #[test]
@@ -81,18 +81,20 @@ fn demand_exchanges_copies_only_while_its_mode_is_on() -> Result<()> {
     configure(&ground, "off")?;
     let source = ground.start_source(0, &[])?;
     let destination = ground.start_destination(0, &[])?;
-    let file = ground.path("node.toml");
-    let node = RoleProcess::start_by_file("node", &file, ground.path("node.log"))?;
+    let config = ground.path("node.toml");
+    let node = RoleProcess::start_by_file("node", &config, ground.path("node.log"))?;
     let roles = [&node, &source, &destination];
     let is_there = |name: &str| ground.copies(0).join(name).exists();
 
     everything_is_looked_at(&ground, &roles)?;
-    assert_eq!(demand_rank(&ground, "wanted.mpg"), None);
+    let file = wanted_file(&ground).context("the file")?;
+    assert!(file["rank"] == 10 && file.get("demand_rank").is_none_or(Value::is_null), "{file}");
+    assert!(held.iter().all(|name| is_there(name)) && !is_there("wanted.mpg"));
 
     configure(&ground, "shadow")?;
     node.hang_up()?;
     wait_for("the demand is shown", &roles, || {
-        (demand_rank(&ground, "wanted.mpg") == Some(1)).then_some(())
+        (wanted_file(&ground)?["demand_rank"] == 1).then_some(())
     })?;
     everything_is_looked_at(&ground, &roles)?;
     assert!(held.iter().all(|name| is_there(name)) && !is_there("wanted.mpg"));

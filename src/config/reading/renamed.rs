@@ -30,7 +30,7 @@ pub fn new_key(key: &str) -> Option<String> {
 }
 
 /// Old and new path of every module that log filters could name.
-const MOVED_MODULES: [(&str, &str); 21] = [
+const MOVED_MODULES: [(&str, &str); 25] = [
     ("reelyard_actors::bandwidth", "reelyard_yard::bandwidth"),
     ("reelyard_actors::box_host", "reelyard_worker::box_host"),
     ("reelyard_actors::box_lease", "reelyard_boxes::box_lease"),
@@ -51,6 +51,13 @@ const MOVED_MODULES: [(&str, &str); 21] = [
     ("reelyard_actors::wire", "reelyard_protocol"),
     ("reelyard_actors", "reelyard"),
     ("reelyard::http::share", "reelyard_links"),
+    ("reelyard::node::running_node", "reelyard::running_node"),
+    ("reelyard_journal::store::maintenance", "reelyard_journal::maintenance"),
+    ("reelyard_worker::downloader::disk::state_store", "reelyard_worker::kept_state::state_store"),
+    (
+        "reelyard_worker::downloader::managers::epoch_guard",
+        "reelyard_worker::kept_state::epoch_guard",
+    ),
     ("reelyard::simulate", "reelyard_simulate"),
 ];
 

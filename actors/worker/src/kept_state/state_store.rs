@@ -146,13 +146,15 @@ impl StateStore {
     }
 
     /// The addresses of the members of the cluster, as they were last named to a worker with the nodes `given` in its
-    /// settings. With other settings they may belong to another cluster: none then.
+    /// settings. With other settings they may belong to another cluster: none then. An earlier version did not
+    /// remember these settings.
     pub fn cluster_members(&self, given: &[String]) -> Result<Vec<String>, StateStoreError> {
         self.with(|opened| {
             let with: Option<Vec<String>> =
                 opened.get(&[StateKeyKind::MembersLearnedWith as u8])?;
             let members = opened.get(&[StateKeyKind::ClusterMembers as u8])?;
-            Ok(members.filter(|_| with.is_some_and(|with| with == given)).unwrap_or_default())
+            let are_of_these = with.is_none_or(|with| with == given);
+            Ok(members.filter(|_| are_of_these).unwrap_or_default())
         })
     }
 
