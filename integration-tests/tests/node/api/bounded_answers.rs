@@ -1,22 +1,21 @@
 //! No answer grows with the yard: lists have pages, and other answers have limits.
 
-use std::time::{Duration, Instant};
+use std::path::PathBuf;
+use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use futures::{StreamExt, TryStreamExt, stream};
+use reelyard_core::clock::Clock;
 use reelyard_integration_tests::fakes::stand_in_cfw::StandInCfw;
 use reelyard_integration_tests::rigs::running::on_a_system;
+use reelyard_integration_tests::rigs::share_store::ShareStore;
 use reelyard_integration_tests::rigs::yard::{ProcessYard, RoleProcess, free_addr, wait_for};
-use reelyard_protocol::http_client::without_tls;
-use serde_json::{Value, json};
+use reelyard_shares::share_expiry::{RootName, ShareExpirySettings, ShareId};
 
 /// Graded files. A list of all is larger than the limit; so are those below.
-const FILES: usize = 20_000;
+const FILES: usize = 100_000;
 const COPIES: usize = 5_000;
-const LINKS: usize = 5_000;
+const LINKS: usize = 100_000;
 const BOXES: u32 = 10_000;
-/// Clients that create links.
-const CLIENTS: usize = 32;
 
 /// Largest answer in bytes.
 const LARGEST: usize = 1 << 20;
@@ -77,6 +76,7 @@ const PAGES: [&str; 33] = [
 #[test]
 fn no_answer_grows_with_the_yard() -> Result<()> {
     let yard = ProcessYard::new(1, 1)?;
+    let links = on_a_system(create_links(yard.path("node").join("journal")))?;
     let node = start(&yard)?;
     std::fs::create_dir(yard.copies(0))?;
     let _source = StandInCfw::start_at(&yard.path("masters"), &yard.source(0).to_string())?;
@@ -86,7 +86,7 @@ fn no_answer_grows_with_the_yard() -> Result<()> {
         (plan["planned_total"] == COPIES).then_some(plan)
     })?;
     let task = open["planned"][0]["task"].as_str().context("no task")?.to_owned();
-    let link = on_a_system(create_links(&yard))?;
+    let link = links.first().context("no link")?;
     let mut addresses: Vec<String> = PAGES.map(str::to_owned).to_vec();
     let document = yard.get("/api/v1/openapi.json").context("no document")?;
     for (path, calls) in document["paths"].as_object().context("no paths")? {
@@ -141,23 +141,14 @@ fn start(yard: &ProcessYard) -> Result<RoleProcess> {
     ])
 }
 
-/// Creates all links. Returns the id of one.
-async fn create_links(yard: &ProcessYard) -> Result<String> {
-    let http = without_tls().build()?;
-    let (url, token) = (format!("http://{}/api/v1/shares", yard.node), yard.admin_token()?);
-    let until = Instant::now() + Duration::from_secs(120);
-    let create = |number: usize| {
-        let body = json!({ "path": format!("movies/file-{}.mpg", number % COPIES), "ttl": "2h" });
-        let asked = http.post(&url).bearer_auth(token.reveal());
-        let asked = asked.header("content-type", "application/json").body(body.to_string());
-        async move {
-            ensure!(Instant::now() < until, "the links take too long");
-            let answer = asked.send().await?.error_for_status()?.text().await?;
-            Ok(serde_json::from_str::<Value>(&answer)?)
-        }
-    };
-    let created: Vec<Value> =
-        stream::iter(0..LINKS).map(create).buffer_unordered(CLIENTS).try_collect().await?;
-    let first = created.first().context("no link")?;
-    Ok(first["id"].as_str().context("no id")?.to_owned())
+/// Creates all links in the store of a node that has not started yet.
+async fn create_links(journal: PathBuf) -> Result<Vec<ShareId>> {
+    let root = RootName::new("movies")?;
+    let settings = ShareExpirySettings { roots: [root.clone()].into(), ..Default::default() };
+    let store = ShareStore::open(&journal, settings).await?;
+    let end = Clock::system().now().after(Duration::from_secs(86_400));
+    let links = (0..LINKS).map(|number| (format!("file-{}.mpg", number % COPIES), end));
+    let created = store.create(&root, links).await?;
+    store.stop().await;
+    Ok(created)
 }
