@@ -230,7 +230,7 @@ fn space_is_freed_for_a_much_hotter_file_and_for_no_other() -> Result<()> {
     let answer = ground.get("/api/v1/removals").context("removals")?;
     let seeks = answer["rooms"].as_array().context("rooms")?.clone();
     let why = |seeks: &[Value]| seeks.first().map(|file| file["why"].to_string());
-    assert!(why(&seeks).is_some_and(|why| why.contains("not hot enough")), "{answer}");
+    assert!(why(&seeks).is_some_and(|why| why.contains("exchanges need")), "{answer}");
     let lines = ground.get("/api/v1/history?what=removal").context("history")?;
     let lines = lines["items"].as_array().context("lines")?;
     assert_eq!(lines.len(), 2, "{lines:?}");
