@@ -4,7 +4,7 @@
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 use base64::Engine;
@@ -26,7 +26,7 @@ const CLICKS: usize = 5;
 /// Attempts to start the driver.
 const DRIVER_STARTS: u32 = 5;
 
-/// The longest time that the browser may take for one call.
+/// The longest time that the browser may take for one call, and that a page may take to show an element.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The port in the line that the driver prints when it listens.
@@ -111,10 +111,23 @@ impl Browser {
         Ok(text.ok().and_then(|text| text.as_str().map(str::to_owned)))
     }
 
+    /// The element, as soon as the page has it. An error has the beginning of the page.
+    async fn present(&self, selector: &str) -> Result<String> {
+        let until = Instant::now() + PATIENCE;
+        while Instant::now() < until {
+            if let Some(element) = self.find(selector).await? {
+                return Ok(element);
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        let page = self.evaluate("document.body.innerText.slice(0, 300)").await?;
+        anyhow::bail!("no {selector} on the page {page}")
+    }
+
     /// Clicks on an element.
     pub async fn click(&self, selector: &str) -> Result<()> {
         for _ in 0..CLICKS {
-            let element = self.find(selector).await?.with_context(|| format!("no {selector}"))?;
+            let element = self.present(selector).await?;
             let path = format!("element/{element}/click");
             match self.ask(Method::POST, &path, &json!({})).await {
                 Ok(_) => return Ok(()),
@@ -127,7 +140,7 @@ impl Browser {
 
     /// Types into a field.
     pub async fn write(&self, selector: &str, text: &str) -> Result<()> {
-        let element = self.find(selector).await?.with_context(|| format!("no {selector}"))?;
+        let element = self.present(selector).await?;
         let path = format!("element/{element}/value");
         self.ask(Method::POST, &path, &json!({ "text": text })).await.map(drop)
     }
