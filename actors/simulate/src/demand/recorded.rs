@@ -19,6 +19,9 @@ use super::synthetic::DAY;
 use crate::demand::file_request::FileRequest;
 use crate::options::RecordedOptions;
 
+/// How far a request can be from the others.
+const FARTHEST: Duration = Duration::from_secs(366 * 24 * 60 * 60);
+
 /// The requests of some logs, repeated.
 #[derive(Debug)]
 pub struct Recorded {
@@ -49,6 +52,7 @@ impl Recorded {
         );
         // Stable: requests of the same second keep the order of the log.
         requests.sort_by_key(|request| request.at);
+        drop_far_requests(&mut requests);
         let lasts = requests[requests.len() - 1].at.since(requests[0].at);
         let days = lasts.as_millis() / DAY.as_millis() + 1;
         let period = DAY.saturating_mul(u32::try_from(days)?);
@@ -91,6 +95,14 @@ impl Recorded {
             FileRequest { at, ..request }
         })
     }
+}
+
+/// Drops requests whose times are errors: those far from the middle one of the sorted `requests`. One of them
+/// would make the simulation endless. A node skips rows of other days, too.
+fn drop_far_requests(requests: &mut Vec<FileRequest>) {
+    let Some(middle) = requests.get(requests.len() / 2).map(|request| request.at) else { return };
+    let (first, last) = (middle.before(FARTHEST), middle.after(FARTHEST));
+    requests.retain(|request| (first..=last).contains(&request.at));
 }
 
 fn read_log(log: &Path, names: &NameTable, requests: &mut Vec<FileRequest>) -> Result<()> {
@@ -170,6 +182,17 @@ mod tests {
         let requested: Vec<String> = all.iter().map(|it| names.name(it.file).to_string()).collect();
         assert_eq!(requested[..3], ["a", "b", "a"]);
         assert_eq!(recorded.a_day(2), [1.0, 2.0]);
+    }
+
+    #[test]
+    fn rows_from_another_year_are_left_out() {
+        let now = 1_780_000_000;
+        let far = [0, now - 367 * 86_400, now * 1000, i64::MAX / 1000];
+        let text = [now, now + 60, now + 90_000].into_iter().chain(far);
+        let text: Vec<String> = text.map(|second| row(second, "a")).collect();
+        let (recorded, _) = read(&text.concat()).unwrap();
+        assert_eq!(recorded.requests().len(), 3);
+        assert_eq!(recorded.a_day(1), [1.5]);
     }
 
     #[test]
