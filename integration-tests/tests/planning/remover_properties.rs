@@ -19,9 +19,9 @@ use reelyard_yard::catalog::sources::masters::Masters;
 use reelyard_yard::cfw_worker::{AskFailure, HostObserved, Inventory};
 use reelyard_yard::heartbeat::{Health, HealthChanged};
 use reelyard_yard::remover::{
-    Confirmation, CopyHolderStatus, ExchangeRules, Intent, Reason, RemovalBook, RemovalEvent,
-    RemovalOutcome, RemovalProposal, RemoverPieceContext, RemoverPolicy, RemoverSettings,
-    RoomWanted,
+    Confirmation, CopyHolderStatus, ExchangeRules, Intent, Reason, RecentArrivals, RemovalBook,
+    RemovalEvent, RemovalOutcome, RemovalProposal, RemoverPieceContext, RemoverPolicy,
+    RemoverSettings, RoomWanted,
 };
 use reelyard_yard::room::{CountedRoom, WantsRoom};
 use reelyard_yard::settings::popularity::DailyBudget;
@@ -48,6 +48,10 @@ struct FileTraits {
     hot: bool,
     /// Expected requests a day.
     requests: u32,
+    /// More of them with the longer memory.
+    longer: u32,
+    /// Its copies arrived too recently for an exchange.
+    is_young: bool,
 }
 
 /// One randomly drawn host.
@@ -71,11 +75,13 @@ enum RemoverStep {
     Lost(u8, u32),
     Listed(u8),
     /// A file that fits on no host: its number, size and hits. Without hits it needs an exchange. Without
-    /// a size the request ends.
-    Wanted(u32, u64, u32),
+    /// a size the request ends. The disks were read this number of seconds before.
+    Wanted(u32, u64, u32, u64),
     /// A round; the next deletions end as listed.
     Round(Vec<Deletion>),
     Wait(u64),
+    /// The clock is set back by seconds.
+    SetBack(u64),
 }
 
 /// The result of a deletion.
@@ -99,14 +105,17 @@ fn host(index: u8) -> HostAddr {
 fn traits() -> impl Strategy<Value = FileTraits> {
     let mostly = prop::bool::weighted(0.85);
     let rarely = || prop::bool::weighted(0.12);
-    (mostly, prop::bool::weighted(0.85), rarely(), rarely(), rarely(), 0..30_u32).prop_map(
-        |(graded, has_master, ignored, pinned, hot, requests)| FileTraits {
+    let demand = (0..30_u32, 0..15_u32);
+    (mostly, prop::bool::weighted(0.85), rarely(), rarely(), rarely(), demand, rarely()).prop_map(
+        |(graded, has_master, ignored, pinned, hot, (requests, longer), is_young)| FileTraits {
             graded,
             has_master,
             ignored,
             pinned,
             hot,
             requests,
+            longer,
+            is_young,
         },
     )
 }
@@ -136,10 +145,11 @@ fn step() -> impl Strategy<Value = RemoverStep> {
         2 => (0..HOSTS, 0..FILES).prop_map(|(host, file)| RemoverStep::Copied(host, file)),
         1 => (0..HOSTS, 0..FILES).prop_map(|(host, file)| RemoverStep::Lost(host, file)),
         3 => (0..HOSTS).prop_map(RemoverStep::Listed),
-        2 => (0..FILES, 5..60_u64, 0..9_u32)
-            .prop_map(|(file, size, hits)| RemoverStep::Wanted(file, size, hits)),
+        2 => (0..FILES, 5..60_u64, 0..9_u32, 0..3_u64)
+            .prop_map(|(file, size, hits, age)| RemoverStep::Wanted(file, size, hits, age)),
         6 => prop::collection::vec(deletion, 1..6).prop_map(RemoverStep::Round),
         1 => (1..30_u64).prop_map(RemoverStep::Wait),
+        1 => (1..900_u64).prop_map(RemoverStep::SetBack),
     ]
 }
 
@@ -192,7 +202,8 @@ impl RemoverWorld {
         let mut demand = ByFile::new(FileDemand::default());
         for (file, traits) in ids.iter().zip(&traits).filter(|(_, traits)| traits.graded) {
             let rate = RequestRate::of(f64::from(traits.requests));
-            demand.set(*file, FileDemand { rate, kept_rate: rate });
+            let kept_rate = RequestRate::of(f64::from(traits.requests + traits.longer));
+            demand.set(*file, FileDemand { rate, kept_rate, ..FileDemand::default() });
         }
         let observed = RemoverSettings::default().exchange.min_stay;
         let order = PopularityOrder::new(ranking.files().into(), demand, 7.0, 100.0, observed);
@@ -204,7 +215,11 @@ impl RemoverWorld {
         policy.set_rising(&RisingHits::new(hot.map(|(file, _)| (*file, 9)), &names));
         let yard: Vec<_> =
             (0..HOSTS).zip(&hosts).map(|(index, drawn)| (host(index), drawn.status)).collect();
-        policy.set_hosts(yard, Default::default());
+        let mut arrivals = RecentArrivals::default();
+        for (file, _) in ids.iter().zip(&traits).filter(|(_, traits)| traits.is_young) {
+            arrivals.min_stay.extend((0..HOSTS).map(|index| (host(index), *file)));
+        }
+        policy.set_hosts(yard, arrivals);
         let mut book = RemovalBook::new(names.clone());
         for (file, traits) in ids.iter().zip(&traits) {
             if traits.pinned {
@@ -342,7 +357,7 @@ impl RemoverWorld {
     }
 
     /// The planner has no space for a file, or no longer wants it.
-    fn want(&mut self, file: u32, size: u64, hits: u32) {
+    fn want(&mut self, file: u32, size: u64, hits: u32, age: u64) {
         let wish = WantsRoom {
             file: self.ids[file as usize],
             size,
@@ -350,7 +365,7 @@ impl RemoverWorld {
             grade: 1,
             old_hosts_carry: true,
         };
-        let disk_read_at = self.now;
+        let disk_read_at = self.now.before(Duration::from_secs(age));
         let room = |drawn: &RemoverHost| {
             let bytes = 80_u64.saturating_sub(RemoverWorld::used(drawn));
             CountedRoom { bytes, disk_read_at }
@@ -365,26 +380,31 @@ impl RemoverWorld {
     fn check_rooms(&self, events: &[RemovalEvent]) {
         let mut goes: BTreeMap<&FileName, BTreeMap<HostAddr, u64>> = BTreeMap::new();
         let (mut gained, mut lost, mut size, mut freed) = (0, 0, 0, 0);
+        let demand = |name: &FileName| &self.traits[self.index(name) as usize];
         for event in events {
             let RemovalEvent::Intended(intent) = event else { unreachable!() };
             match &intent.reason {
-                Reason::MakesRoom { better, better_hits, .. } => {
-                    assert!(*better_hits >= MUCH_HOTTER && intent.keeper.is_none());
-                    *goes.entry(better).or_default().entry(intent.host).or_default() += SIZE;
-                }
-                Reason::Exchanged { better, better_size, better_demand, demand } => {
+                Reason::MakesRoom { better, better_hits, .. } if *better_hits >= MUCH_HOTTER => {
                     assert!(intent.keeper.is_none());
                     *goes.entry(better).or_default().entry(intent.host).or_default() += SIZE;
-                    (gained, size) = (*better_demand, *better_size);
-                    (lost, freed) = (lost + demand, freed + SIZE);
+                }
+                // A file with fewer hits is exchanged, but needs no budget.
+                Reason::MakesRoom { better, better_size, .. }
+                | Reason::Exchanged { better, better_size, .. } => {
+                    let file = demand(&intent.name);
+                    assert!(intent.keeper.is_none() && !file.is_young, "{intent:?}");
+                    *goes.entry(better).or_default().entry(intent.host).or_default() += SIZE;
+                    (gained, size) = (u64::from(demand(better).requests) * 1000, *better_size);
+                    let kept = if file.graded { file.requests + file.longer } else { 0 };
+                    (lost, freed) = (lost + u64::from(kept) * 1000, freed + SIZE);
                 }
                 _ => {}
             }
         }
         // The demand is compared for each byte. Bytes freed beyond the size of the file serve other files.
         let lost = lost * size.min(freed) / freed.max(1);
-        // Thousandths are rounded.
-        assert!(gained + 10 >= lost * 3 / 2, "{gained} instead of {lost}");
+        // Rates are rounded.
+        assert!(gained + gained / 500 + 10 >= lost * 3 / 2, "{gained} instead of {lost}");
         let exchanged = self.book.history().newest_first().map(|(_, record)| record);
         let exchanged = exchanged.filter(|record| {
             record.ending.is_gone() && matches!(record.reason, Reason::Exchanged { .. })
@@ -455,7 +475,7 @@ impl RemoverWorld {
                 self.hosts.get_mut(&host(index)).unwrap().0.files.remove(&file);
             }
             RemoverStep::Listed(index) => self.list(host(index)),
-            RemoverStep::Wanted(file, size, hits) => self.want(file, size, hits),
+            RemoverStep::Wanted(file, size, hits, age) => self.want(file, size, hits, age),
             RemoverStep::Round(deletions) => {
                 // A copy whose deletion is in transit does not count.
                 let is_sure = |world: &RemoverWorld, file| {
@@ -471,6 +491,9 @@ impl RemoverWorld {
                 }
             }
             RemoverStep::Wait(seconds) => self.now = self.now.after(Duration::from_secs(seconds)),
+            RemoverStep::SetBack(seconds) => {
+                self.now = self.now.before(Duration::from_secs(seconds));
+            }
         }
     }
 
@@ -508,7 +531,7 @@ proptest! {
         for step in steps {
             world.happens(step);
         }
-        world.want(0, 0, 0);
+        world.want(0, 0, 0, 0);
         for index in 0..HOSTS {
             world.set_up(index, true);
         }

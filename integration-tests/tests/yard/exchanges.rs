@@ -96,6 +96,16 @@ fn demand_exchanges_copies_only_while_its_mode_is_on() -> Result<()> {
     wait_for("the demand is shown", &roles, || {
         (wanted_file(&ground)?["demand_rank"] == 1).then_some(())
     })?;
+    // The exchange is shown, with the copy that would go and the parts of the score.
+    let demand = wait_for("the exchange is shown", &roles, || {
+        let explained = ground.get("/api/v1/files/wanted.mpg/explain")?;
+        let room = explained["demand"]["room"].as_str()?;
+        room.starts_with("it would replace copies").then(|| explained["demand"].clone())
+    })?;
+    let room = demand["room"].as_str().context("the verdict")?;
+    assert!(room.contains(&held[8]) && !room.contains(&held[0]), "{room}");
+    let remembered = demand["parts"]["remembered_requests"].as_f64().context("the parts")?;
+    assert!(remembered > 10.0 && remembered < 15.0, "15 requests, faded: {demand}");
     everything_is_looked_at(&ground, &roles)?;
     assert!(held.iter().all(|name| is_there(name)) && !is_there("wanted.mpg"));
 

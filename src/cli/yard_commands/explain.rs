@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::io::Write;
 
-use reelyard_api::{DemandView, ExplainView};
+use reelyard_api::{DemandPartsView, DemandView, ExplainView};
 use reelyard_console::pages::files::FilesPageQuery;
 use reelyard_core::backoff::BackOff;
 use reelyard_yard::remover::CopyDecision;
@@ -61,6 +61,8 @@ fn print_figures(view: &ExplainView, out: &mut Printer<'_>) -> Result<(), Comman
     let mut sheet = DetailSheet::default();
     sheet.row("rank", text(rank));
     sheet.maybe("demand", view.demand.as_ref().map(demand), text);
+    let parts = view.demand.as_ref().and_then(|demand| demand.parts.as_ref());
+    sheet.maybe("score", parts.map(score), text);
     sheet.maybe("room", view.demand.as_ref().and_then(|demand| demand.room.as_deref()), text);
     sheet.row("hits", count(explanation.hits));
     sheet.row("master", text(master));
@@ -86,6 +88,18 @@ fn demand(view: &DemandView) -> String {
     format!(
         "{} expected requests a day ({} for deletion), {rank}, half-life {} d{in_force}",
         view.requests_a_day, view.kept_requests_a_day, view.half_life_days
+    )
+}
+
+/// The parts of the demand in one line.
+fn score(parts: &DemandPartsView) -> String {
+    let per_tib = match parts.requests_a_day_per_tib {
+        Some(per_tib) => format!("{per_tib} requests a day per TiB"),
+        None => "size unknown".to_owned(),
+    };
+    format!(
+        "{per_tib}: {} remembered requests in {} days, and {} a day by its rank",
+        parts.remembered_requests, parts.known_days, parts.prior_requests_a_day
     )
 }
 

@@ -38,11 +38,31 @@ pub struct DemandView {
     pub kept_requests_a_day: f64,
     /// Half-life of a request in days.
     pub half_life_days: f64,
+    /// The numbers behind `requests_a_day`. Missing for a file without a grade.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parts: Option<DemandPartsView>,
     /// Whether the demand decides the order of copies and exchanges.
     pub in_force: bool,
     /// The last decision on room for the file, in words. Missing if the file needs no room.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub room: Option<String>,
+}
+
+/// The numbers behind the expected requests for a file.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct DemandPartsView {
+    /// Requests of the event log for the file, each weighted by its age.
+    pub remembered_requests: f64,
+    /// Days since the file is known. A young file is compared by this time only.
+    pub known_days: f64,
+    /// Requests a day that its rank in grade.info lets expect. They count as one day of observation.
+    pub prior_requests_a_day: f64,
+    /// Size of the file in bytes. Missing if it is unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size: Option<u64>,
+    /// Score by which files are ordered: expected requests a day for each TiB. Missing without a size.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requests_a_day_per_tib: Option<f64>,
 }
 
 impl ExplainView {

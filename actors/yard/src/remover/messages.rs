@@ -31,10 +31,21 @@ pub struct RemoveNow;
 
 /// Asks which copies of a file are kept or removed, and why.
 #[derive(Clone, Debug, Message)]
-#[rtype(result = "Vec<CopyDecision>")]
+#[rtype(result = "CopiesExplained")]
 pub struct ExplainCopies {
     /// The file to explain.
     pub name: FileName,
+    /// Its size in bytes, if no destination has room for it.
+    pub without_room: Option<u64>,
+}
+
+/// The decisions on the copies of a file.
+#[derive(Clone, Debug, Default)]
+pub struct CopiesExplained {
+    /// The decision on each copy that a destination listed.
+    pub copies: Vec<CopyDecision>,
+    /// The verdict on an exchange for the file, in words. None if it needs none, or while demand is not known.
+    pub room: Option<String>,
 }
 
 /// The decision on one copy.

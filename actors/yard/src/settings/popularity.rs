@@ -13,11 +13,11 @@ settings! {
     /// demand comes from the event log. Without a log the order of grade.info applies.
     pub struct PopularityConfig {
         /// "on": files are copied in the order of their demand, and wanted files replace less
-        /// wanted copies. "shadow": the node shows the demand and does nothing with it. "off": the
-        /// order of grade.info alone, and no exchange.
+        /// wanted copies. "shadow": the node shows the demand and the exchanges that it would make, and
+        /// does nothing. "off": the order of grade.info alone, and no exchange.
         mode: PopularityMode = Default "on",
         /// Time after which a request counts half. Calm demand needs 14 days, a week of premieres
-        /// 2 days. "auto" compares 1, 3, 7 and 14 days. It uses the one that predicted the requests
+        /// 2 days. "auto" compares 1, 4 and 14 days. It uses the one that predicted the requests
         /// of the last days best.
         half_life: HalfLife = Default "auto",
         /// A file replaces copies only if its demand for each byte is at least this many times
@@ -38,7 +38,7 @@ settings! {
 pub enum PopularityMode {
     /// Files are copied by demand, and exchanges take place.
     On,
-    /// Demand is measured and shown only.
+    /// Demand is measured and shown only, with the exchanges that it would cause.
     Shadow,
     /// Demand is not measured.
     Off,

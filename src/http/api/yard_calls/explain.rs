@@ -1,14 +1,18 @@
 //! `/api/v1/files/{name}/explain`: explains why a file is planned or not.
 
 use actix_web::{HttpRequest, web};
-use reelyard_api::{DemandView, ExplainView};
+use reelyard_api::{DemandPartsView, DemandView, ExplainView};
 use reelyard_core::names::FileName;
-use reelyard_yard::remover::ExplainCopies;
+use reelyard_yard::catalog::popularity::popularity_order::DemandParts;
+use reelyard_yard::remover::{CopiesExplained, ExplainCopies};
 use reelyard_yard::task_manager::ExplainFile;
+use reelyard_yard::task_manager::plan::{Explanation, MasterState, PlanVerdict, Skip};
 
 use crate::http::api::call_parts::NoQuery;
 use crate::http::node_state::NodeHttpState;
 use crate::http::problem::{AskProblems, ProblemResponse, Refusal};
+
+const TIB: f64 = (1_u64 << 40) as f64;
 
 /// `GET /files/{name}/explain`. Unknown names are explained like any other name.
 #[utoipa::path(
@@ -39,12 +43,25 @@ pub async fn explained(
     name: &FileName,
 ) -> Result<ExplainView, ProblemResponse> {
     let explanation = state.actors.task_manager.ask(ExplainFile { name: name.clone() }).await?;
-    let copies = state.actors.remover.ask(ExplainCopies { name: name.clone() }).await?;
-    Ok(ExplainView::of(name, explanation, copies, demand(state, name)))
+    let without_room = size_without_room(&explanation);
+    let asked = ExplainCopies { name: name.clone(), without_room };
+    let CopiesExplained { copies, room } = state.actors.remover.ask(asked).await?;
+    Ok(ExplainView::of(name, explanation, copies, demand(state, name, room)))
 }
 
-/// The demand for a file; none while demand is not measured, or if no input names the file.
-fn demand(state: &NodeHttpState, name: &FileName) -> Option<DemandView> {
+/// The size of a file in bytes, if no destination has room for it.
+fn size_without_room(explanation: &Explanation) -> Option<u64> {
+    match (explanation.verdict, &explanation.master) {
+        (PlanVerdict::Skipped(Skip::TooBig | Skip::NoRoom), MasterState::Found { size, .. }) => {
+            Some(*size)
+        }
+        _ => None,
+    }
+}
+
+/// The demand for a file; none while demand is not measured, or if no input names the file. `outlook` is the
+/// verdict on an exchange for it, if no round has decided it.
+fn demand(state: &NodeHttpState, name: &FileName, outlook: Option<String>) -> Option<DemandView> {
     let file = state.names.find(name.as_bytes())?;
     let catalog = state.actors.catalog_view.load();
     let ranking = catalog.ranking.as_ref()?;
@@ -52,17 +69,36 @@ fn demand(state: &NodeHttpState, name: &FileName) -> Option<DemandView> {
     let demand = order.demand(file);
     let removals = state.actors.remover_views.load();
     let mut rooms = removals.last.iter().flat_map(|last| &last.rooms);
-    let room = rooms.find(|sought| sought.file == *name).map(|sought| sought.verdict.words());
-    let rounded = |per_day: f64| (per_day * 1000.0).round() / 1000.0;
+    let decided = rooms.find(|sought| sought.file == *name).map(|sought| sought.verdict.words());
+    let room = decided.or(outlook);
     Some(DemandView {
         rank: order.ranks(&[file.0].into_iter().collect()).get(&file).copied(),
         ranked: order.files().len() as u64,
         requests_a_day: rounded(demand.rate.per_day()),
         kept_requests_a_day: rounded(demand.kept_rate.per_day()),
         half_life_days: order.half_life_days(),
+        parts: ranking
+            .rank(file)
+            .map(|rank| parts(order.parts(file, rank), demand.rate.per_day(), ranking.size(file))),
         in_force: ranking.is_by_demand(),
         room,
     })
+}
+
+fn parts(parts: DemandParts, requests_a_day: f64, size: Option<u64>) -> DemandPartsView {
+    let size = size.filter(|size| *size > 0);
+    let per_tib = size.map(|size| requests_a_day / size as f64 * TIB);
+    DemandPartsView {
+        remembered_requests: rounded(parts.remembered),
+        known_days: rounded(parts.known_days),
+        prior_requests_a_day: rounded(parts.prior_a_day),
+        size,
+        requests_a_day_per_tib: per_tib.map(rounded),
+    }
+}
+
+fn rounded(number: f64) -> f64 {
+    (number * 1000.0).round() / 1000.0
 }
 
 /// Reads the name of a file from the request path, before `suffix`. It uses the raw request line,

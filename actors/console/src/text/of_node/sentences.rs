@@ -159,8 +159,8 @@ pub const SENTENCES: &[(&str, &str)] = &[
         "호스트를 비우는 중; 다른 곳의 사본: {n}개",
     ),
     (
-        "the disk of its host is over its limit ({used} of {limit} bytes), and it is the file with the worst rank there ({rank})",
-        "호스트의 디스크가 한도를 넘었고 ({limit}바이트 중 {used}바이트) 그곳에서 순위가 가장 낮은 파일임 ({rank})",
+        "the disk of its host is over its limit ({used} of {limit} bytes), and it is the least wanted file there ({rank})",
+        "호스트의 디스크가 한도를 넘었고 ({limit}바이트 중 {used}바이트) 그곳에서 수요가 가장 적은 파일임 ({rank})",
     ),
     (
         "it makes room for {file} ({rank}, {hits} rising hits) and has {own}",
@@ -182,8 +182,16 @@ pub const SENTENCES: &[(&str, &str)] = &[
         "급상승 정도가 부족함: 요청 {n}회 이상인 파일에만 공간을 확보함",
     ),
     (
-        "it replaces copies on {host}: {goes} bytes are removed. Expected requests a day: {gain} instead of {lost}",
-        "{host}에서 교체: 삭제 {goes}바이트. 예상 요청 하루 {lost} 대신 {gain}",
+        "it replaces copies on {host}: {files} ({goes} bytes). Expected requests a day: {gain} instead of {lost}",
+        "{host}에서 교체: {files} ({goes}바이트). 예상 요청 하루 {lost} 대신 {gain}",
+    ),
+    (
+        "it would replace copies on {host}: {files} ({goes} bytes). Expected requests a day: {gain} instead of {lost}",
+        "{host}에서 교체할 수 있음: {files} ({goes}바이트). 예상 요청 하루 {lost} 대신 {gain}",
+    ),
+    (
+        "an exchange on {host} needs {needed} expected requests a day, and it has {own}",
+        "{host}에서 교체하려면 예상 요청이 하루 {needed} 필요하지만 이 파일은 {own}",
     ),
     (
         "an exchange needs {needed} expected requests a day, and it has {own}",

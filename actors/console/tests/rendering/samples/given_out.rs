@@ -186,7 +186,7 @@ pub fn round(viewer: &Viewer) -> PageParts {
         name: NAMES[index].into(),
         host: "10.4.2.27:8888".into(),
         size: Some(9 << 30),
-        reason: "the disk is over its limit, and the file has the worst rank there".into(),
+        reason: "the disk is over its limit, and the file is the least wanted there".into(),
         keeper: (index == 1).then(|| "10.4.2.22:8888".to_owned()),
         asked_by: (index == 2).then(|| "ops-1".to_owned()),
     };

@@ -13,6 +13,7 @@ use crate::catalog::messages::{RisingChanged, SetDestinations};
 use crate::catalog::settings::CatalogSettings;
 use crate::catalog::sources::source_dirs::SourceDirs;
 use crate::catalog::views::CatalogView;
+use crate::settings::popularity::PopularityMode;
 use crate::settings::ranking::WatchMode;
 
 /// The inputs that a change of settings affects.
@@ -70,14 +71,18 @@ impl Catalog {
         self.publish();
     }
 
-    /// Files that were hot under the old settings are no longer hot until the log is read with the new ones.
+    /// Files that were hot under the old settings are no longer hot until the log is read with the new ones. The
+    /// demand stays in use until then, unless it is no longer measured.
     fn replace_log(&mut self) {
         let log = self.new_log();
         match (&mut self.event_log, log) {
             (Some(single_flight), Some(log)) => single_flight.replace(log),
             (single_flight, log) => *single_flight = log.map(single_flight_log),
         }
-        self.view.demand = None;
+        let mode = self.settings.event_log.as_ref().map(|log| log.popularity);
+        if matches!(mode, None | Some(PopularityMode::Off)) {
+            self.view.demand = None;
+        }
         self.publish_ranking();
         self.view.rising = Arc::default();
         self.subscribers.rising.notify(&RisingChanged(Arc::clone(&self.view.rising)));

@@ -13,6 +13,7 @@ use reelyard_core::names::{FileId, NameTable};
 use serde::{Deserialize, Serialize};
 
 use super::counted_demand::{CountedDemand, CountedLogs};
+use super::first_version::SumConversion;
 use crate::catalog::load_balancer::log_position::LogPosition;
 use crate::catalog::popularity::demand_memory::{DemandMemory, DemandSummary, FileMemory};
 use crate::catalog::popularity::half_lives::{HalfLives, KEPT};
@@ -20,8 +21,8 @@ use crate::catalog::popularity::served_requests::{ServedRequests, ServedSlot};
 
 const FIRST_WORDS: &[u8] = b"reelyard demand\n";
 
-/// The version that is written, and the only one that is read.
-pub(super) const VERSION: u8 = 1;
+/// The version that is written. Version 1 is read too: it had other half-lives with "auto".
+pub(super) const VERSION: u8 = 2;
 
 /// How many files one block has. The table of names is locked while one block is built.
 const FILES_IN_BLOCK: usize = 4096;
@@ -43,7 +44,7 @@ pub enum CheckpointFault {
     Damaged(&'static str),
     /// Another version of the program wrote it.
     #[error(
-        "its version is {0}, and this program knows only version {VERSION}: to keep this memory, start the \
+        "its version is {0}, and this program knows versions up to {VERSION}: to keep this memory, start the \
          version of reelyard that wrote it"
     )]
     UnknownVersion(u8),
@@ -145,20 +146,32 @@ pub(super) fn read(
     }
     let mut version = [0];
     input.read(&mut version)?;
-    if version != [VERSION] {
+    if !(1..=VERSION).contains(&version[0]) {
         return Err(CheckpointFault::UnknownVersion(version[0]));
     }
     let block = input.read_block()?.ok_or(CheckpointFault::Damaged("it has no summary"))?;
-    let summary: StoredSummary = decode(&block)?;
+    let mut summary: StoredSummary = decode(&block)?;
+    let conversion = (version == [1])
+        .then(|| SumConversion::of(summary.half_lives, summary.reference, summary.observed))
+        .flatten();
+    if let Some(conversion) = &conversion {
+        let since = summary.observed.map_or(0, |(oldest, _)| oldest);
+        summary.totals = conversion.convert(summary.totals, since);
+        summary.evidence = conversion.evidence(summary.evidence);
+        summary.half_lives = conversion.half_lives();
+    }
     let is_other = (0..KEPT).any(|index| summary.half_lives[index] != half_lives.days(index));
     let mut counted = summary.into_counted(half_lives)?;
     while let Some(block) = input.read_block()? {
         let rows: Vec<StoredFile<'_>> = decode(&block)?;
         let names = names.lookup();
         for StoredFile { name, sums, since_hour } in rows {
-            if let Some(file) = names.find(name) {
-                counted.memory.set_file(file, FileMemory { sums, since_hour });
-            }
+            let Some(file) = names.find(name) else { continue };
+            let sums = match &conversion {
+                Some(conversion) => conversion.convert_file(sums, since_hour),
+                None => sums,
+            };
+            counted.memory.set_file(file, FileMemory { sums, since_hour });
         }
     }
     let expected = input.hasher.finalize();
@@ -289,8 +302,8 @@ mod tests {
     use super::*;
     use crate::settings::popularity::HalfLife;
 
-    /// The bytes of a checkpoint with one file, one slot and one log. A program that cannot read them loses
-    /// the demand of running nodes at an upgrade.
+    /// The bytes of a checkpoint with one file, one slot and one log, a line for each version. A program that
+    /// cannot read them loses the demand of running nodes at an upgrade.
     const KEPT_BYTES: &str = include_str!("kept_checkpoint.txt");
 
     fn half_lives() -> HalfLives {
@@ -327,8 +340,12 @@ mod tests {
         bytes
     }
 
-    fn kept() -> Vec<u8> {
-        let digits = KEPT_BYTES.trim().as_bytes().chunks(2);
+    fn digits(version: u8) -> &'static str {
+        KEPT_BYTES.lines().nth(usize::from(version) - 1).unwrap()
+    }
+
+    fn kept(version: u8) -> Vec<u8> {
+        let digits = digits(version).as_bytes().chunks(2);
         digits
             .map(|two| u8::from_str_radix(std::str::from_utf8(two).unwrap(), 16).unwrap())
             .collect()
@@ -339,19 +356,34 @@ mod tests {
         let (names, mut counted) = sample();
         let written: String =
             bytes(&names, &mut counted).iter().map(|byte| format!("{byte:02x}")).collect();
-        assert_eq!(written, KEPT_BYTES.trim());
-        let read = read(&kept()[..], &names, half_lives()).unwrap();
+        assert_eq!(written, digits(VERSION));
+        assert_eq!(KEPT_BYTES.lines().count(), usize::from(VERSION));
         let file = names.find(b"first.mpg").unwrap();
-        let mut memory = read.memory;
-        assert_eq!(memory.of_file(file), counted.memory.of_file(file));
-        assert_eq!(memory.summary(), counted.memory.summary());
-        assert_eq!((read.served, read.logs), (counted.served, counted.logs));
+        for version in 1..=VERSION {
+            let mut read = read(&kept(version)[..], &names, half_lives()).unwrap();
+            let (found, expected) = (read.memory.of_file(file), counted.memory.of_file(file));
+            assert_eq!(found.since_hour, expected.since_hour, "{version}");
+            for (sum, expected) in found.sums.iter().zip(expected.sums) {
+                // The only request is the newest, so it weighs the same with each half-life.
+                assert!((sum - expected).abs() < 0.01, "{version}: {sum} {expected}");
+            }
+            let (summary, expected) = (read.memory.summary(), counted.memory.summary());
+            assert_eq!(summary.totals, expected.totals, "{version}");
+            assert_eq!(summary.observed, expected.observed, "{version}");
+            assert_eq!((&read.served, &read.logs), (&counted.served, &counted.logs));
+        }
+        let first = read(&kept(1)[..], &names, half_lives()).unwrap().memory.summary();
+        assert_eq!(
+            first.evidence,
+            [-4.0, -3.0, -1.0, -1.0],
+            "the evidence of 3 days is for 4 days"
+        );
     }
 
     #[test]
     fn every_damage_is_noticed() {
         let (names, _) = sample();
-        let whole = kept();
+        let whole = kept(VERSION);
         for at in 0..whole.len() {
             let cut = read(&whole[..at], &names, half_lives());
             assert!(matches!(cut, Err(CheckpointFault::Damaged(_))), "cut at {at}: {cut:?}");
@@ -359,7 +391,7 @@ mod tests {
             flipped[at] ^= 1;
             let fault = read(&flipped[..], &names, half_lives()).unwrap_err();
             let is_version = at == FIRST_WORDS.len();
-            assert_eq!(matches!(fault, CheckpointFault::UnknownVersion(0)), is_version, "{fault}");
+            assert_eq!(matches!(fault, CheckpointFault::UnknownVersion(3)), is_version, "{fault}");
             assert_eq!(matches!(fault, CheckpointFault::Damaged(_)), !is_version, "{at}: {fault}");
         }
     }
@@ -367,19 +399,19 @@ mod tests {
     #[test]
     fn an_unknown_version_and_other_half_lives_are_refused_in_words() {
         let (names, _) = sample();
-        let mut later = kept();
-        later[FIRST_WORDS.len()] = 2;
+        let mut later = kept(VERSION);
+        later[FIRST_WORDS.len()] = 3;
         let fault = read(&later[..], &names, half_lives()).unwrap_err().to_string();
-        assert!(fault.starts_with("its version is 2, and this program knows only version 1"));
+        assert!(fault.starts_with("its version is 3, and this program knows versions up to 2"));
         let week = HalfLife::Fixed(std::time::Duration::from_secs(7 * 86_400));
-        let fault = read(&kept()[..], &names, HalfLives::of(week)).unwrap_err();
+        let fault = read(&kept(VERSION)[..], &names, HalfLives::of(week)).unwrap_err();
         assert!(matches!(fault, CheckpointFault::OtherHalfLives));
     }
 
     #[test]
     fn names_that_the_process_does_not_know_get_no_number() {
         let names = NameTable::new();
-        let read = read(&kept()[..], &names, half_lives()).unwrap();
+        let read = read(&kept(VERSION)[..], &names, half_lives()).unwrap();
         assert_eq!((names.len(), read.memory.files().count()), (0, 0));
     }
 }

@@ -18,7 +18,7 @@ use crate::catalog::checkpoint::checkpoint_file::{CheckpointFault, CheckpointFil
 use crate::catalog::checkpoint::counted_demand::CountedLogs;
 use crate::catalog::load_balancer::hit_counter::HitCounter;
 use crate::catalog::popularity::demand_memory::DemandMemory;
-use crate::catalog::popularity::demand_ranker::{DemandRanker, RankingSlot};
+use crate::catalog::popularity::demand_ranker::{DemandRanker, LARGEST_DEMAND_LEAD, RankingSlot};
 use crate::catalog::popularity::half_lives::HalfLives;
 use crate::catalog::popularity::popularity_order::PopularityOrder;
 use crate::catalog::settings::EventLogSettings;
@@ -132,6 +132,20 @@ impl EventLog {
             served: demand.map(|demand| demand.served().shares(now)).unwrap_or_default(),
             served_by_hour: demand.map(|demand| demand.served().by_hour(now)).unwrap_or_default(),
         }
+    }
+
+    /// Begins again if the clock was behind and is not any more, as after a start without a network. Rows or the
+    /// checkpoint were then too far ahead.
+    fn begin_again_after_a_jump(&mut self, now: Millis) {
+        let Some(demand) = &mut self.demand else { return };
+        let has_jumped =
+            self.looked_at.is_some_and(|before| now > before.after(LARGEST_DEMAND_LEAD));
+        if !has_jumped || !demand.was_behind() {
+            return;
+        }
+        warn!("the clock was set forward by more than a day: demand continues from its checkpoint");
+        demand.forget();
+        self.counts_demand = false;
     }
 
     /// Begins to count demand once the ranking is known: from the checkpoint on. Without one it counts the
@@ -289,6 +303,7 @@ impl InputReader for EventLog {
             warn!("requests were counted far ahead of the present time: the logs are read again");
             self.counts_demand = false;
         }
+        self.begin_again_after_a_jump(now);
         self.begin_demand(now);
         self.choose_days(now);
         self.update_watches();

@@ -11,16 +11,10 @@ use reelyard_core::clock::Millis;
 use reelyard_core::names::{ByFile, FileId};
 
 use super::half_lives::{DAY_SECONDS, HalfLives, KEPT, PerHalfLife};
-use super::popularity_order::{FileDemand, PopularityOrder};
+use super::popularity_order::{FileDemand, KnownHours, PopularityOrder};
+use super::priors::{PRIOR_DAYS, Priors};
 use super::request_rate::RequestRate;
 use crate::catalog::ranking::Ranking;
-
-/// The observation that the prior counts for, in days. A file without requests has the rate of its
-/// rank in grade.info, until it was observed for longer than this.
-const PRIOR_DAYS: f64 = 1.0;
-
-/// The prior rate of a file falls with its rank by this power, as demand for films does.
-const PRIOR_POWER: f64 = 0.7;
 
 /// Time after which the evidence for a half-life counts half, in days.
 const EVIDENCE_DAYS: f64 = 2.0;
@@ -32,10 +26,13 @@ const MOST_PENDING: usize = 1 << 16;
 /// Files keep the hour of their first request, not the second: four bytes are enough.
 const HOUR_SECONDS: i64 = 3600;
 
-/// Weights of new requests are brought back to 1 when their time is this far from the reference.
+/// Weights of new requests are brought back to 1 when their time is this many seconds from the reference.
+/// With a short half-life it is less: larger weights would exceed the sums.
 const LONGEST_REFERENCE: i64 = 8 * 86_400;
+const LONGEST_REFERENCE_HALF_LIVES: f64 = 64.0;
 
-/// A file outside of the ranking is dropped when its longest sum is below this number of requests.
+/// A file outside of the ranking is dropped when its sum with the longest half-life that may be chosen is below
+/// this number of requests.
 const NEGLIGIBLE: f64 = 0.05;
 
 /// No hour: nothing is known of the file.
@@ -155,14 +152,9 @@ impl DemandMemory {
         self.counted += 1;
     }
 
-    /// Drops everything if the newest request is later than `latest`. Such a time is an error of a clock
-    /// that was corrected since. All requests after the correction would weigh nothing beside it.
-    pub fn forget_future(&mut self, latest: Millis) -> bool {
-        let is_future = self.newest().is_some_and(|newest| newest > latest);
-        if is_future {
-            *self = DemandMemory { counted: self.counted, ..DemandMemory::new(self.half_lives) };
-        }
-        is_future
+    /// Drops everything.
+    pub fn forget(&mut self) {
+        *self = DemandMemory { counted: self.counted, ..DemandMemory::new(self.half_lives) };
     }
 
     fn add_pending(&mut self) {
@@ -172,7 +164,7 @@ impl DemandMemory {
         self.judge_half_lives(&pending, last);
         let (oldest, newest) = self.summary.observed.unwrap_or((first, last));
         self.summary.observed = Some((oldest.min(first), newest.max(last)));
-        if newest.max(last) - self.summary.reference > LONGEST_REFERENCE {
+        if newest.max(last) - self.summary.reference > self.longest_reference() {
             self.move_reference(newest.max(last));
         }
         let mut weighed = None;
@@ -187,6 +179,11 @@ impl DemandMemory {
         // The allocation is kept for the next batch.
         self.pending = pending;
         self.pending.clear();
+    }
+
+    fn longest_reference(&self) -> i64 {
+        let half_lives = LONGEST_REFERENCE_HALF_LIVES * self.half_lives.days(0) * DAY_SECONDS;
+        LONGEST_REFERENCE.min(half_lives as i64)
     }
 
     fn add(&mut self, file: FileId, second: i64, weights: PerHalfLife<f64>) {
@@ -288,7 +285,8 @@ impl DemandMemory {
         let mut scored: Vec<(f32, FileId)> = Vec::with_capacity(files.len());
         for (position, file) in files.iter().enumerate() {
             let memory = self.files.get(*file);
-            let exposure = self.half_lives.exposure(self.age_days(memory, newest));
+            let age = self.age_days(memory, newest);
+            let exposure = self.half_lives.exposure(age);
             let share = priors.share(position);
             let rate_with = |index: usize, all: f64| {
                 let sum = f64::from(memory.sums[index]) * now[index];
@@ -297,7 +295,8 @@ impl DemandMemory {
             let rate = rate_with(chosen, all);
             let kept = rate_with(deletion, all_kept).max(rate);
             let (rate, kept_rate) = (RequestRate::of(rate), RequestRate::of(kept));
-            demand.set(*file, FileDemand { rate, kept_rate });
+            let known_hours = KnownHours::of(age);
+            demand.set(*file, FileDemand { rate, kept_rate, known_hours });
             let size = ranking.size(*file).filter(|size| *size > 0);
             let size = size.map_or(mean_size, |size| size as f64);
             scored.push(((rate.per_day() / size) as f32, *file));
@@ -324,7 +323,7 @@ impl DemandMemory {
     /// Drops files that are not graded and were hardly requested. So invented names use no memory for long.
     fn drop_negligible(&mut self, ranking: &Ranking, newest: i64) {
         let now = self.half_lives.left_after(days(newest - self.summary.reference));
-        let longest = KEPT - 1;
+        let longest = self.half_lives.longest_choice();
         let is_negligible = |file: &FileId| {
             let sum = f64::from(self.files.get(*file).sums[longest]) * now[longest];
             ranking.rank(*file).is_none() && sum < NEGLIGIBLE
@@ -333,23 +332,6 @@ impl DemandMemory {
         for file in dropped {
             self.files.set(file, NOTHING);
         }
-    }
-}
-
-/// The prior demand by rank: shares of the demand for all files.
-struct Priors {
-    sum: f64,
-}
-
-impl Priors {
-    fn of(files: usize) -> Self {
-        let below = 1.0 - PRIOR_POWER;
-        Priors { sum: ((files.max(1) as f64).powf(below) / below).max(1.0) }
-    }
-
-    /// The share of the file at this position.
-    fn share(&self, position: usize) -> f64 {
-        ((position + 1) as f64).powf(-PRIOR_POWER) / self.sum
     }
 }
 

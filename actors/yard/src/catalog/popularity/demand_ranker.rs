@@ -17,7 +17,7 @@ const ORDER_INTERVAL: Duration = Duration::from_secs(60 * 60);
 
 /// How far a request may be ahead of our clock. One of the clocks may have been set, and a day of error
 /// changes the order of files little.
-const LARGEST_DEMAND_LEAD: Duration = Duration::from_secs(24 * 60 * 60);
+pub const LARGEST_DEMAND_LEAD: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The ranking as last read, for the job that orders it. None before the first.
 #[derive(Clone, Debug, Default)]
@@ -42,6 +42,8 @@ pub struct DemandRanker {
     served: ServedRequests,
     grades: RankingSlot,
     last: Option<LastOrder>,
+    /// Whether a request or a checkpoint was dropped because it was too far ahead of the clock.
+    was_behind: bool,
 }
 
 #[derive(Debug)]
@@ -54,7 +56,8 @@ struct LastOrder {
 impl DemandRanker {
     /// Orders the files of the ranking in the slot by this memory.
     pub fn new(memory: DemandMemory, grades: RankingSlot) -> Self {
-        DemandRanker { memory, served: ServedRequests::default(), grades, last: None }
+        let served = ServedRequests::default();
+        DemandRanker { memory, served, grades, last: None, was_behind: false }
     }
 
     /// Counts a request of the log. `is_served` says whether a destination served it, if that is known.
@@ -67,6 +70,7 @@ impl DemandRanker {
         now: Millis,
     ) {
         if at > now.after(LARGEST_DEMAND_LEAD) {
+            self.was_behind = true;
             return;
         }
         if let Some(file) = file {
@@ -77,14 +81,29 @@ impl DemandRanker {
         }
     }
 
-    /// Drops everything if the newest request is far ahead of `now`: see [`DemandMemory::forget_future`].
+    /// Drops everything if the newest request is far ahead of `now`. Such a time is an error of a clock that was
+    /// corrected since. All requests after the correction would weigh nothing beside it.
     pub fn forget_future(&mut self, now: Millis) -> bool {
-        let is_future = self.memory.forget_future(now.after(LARGEST_DEMAND_LEAD));
+        let latest = now.after(LARGEST_DEMAND_LEAD);
+        let is_future = self.memory.newest().is_some_and(|newest| newest > latest);
         if is_future {
-            self.served = ServedRequests::default();
-            self.last = None;
+            self.forget();
+            self.was_behind = true;
         }
         is_future
+    }
+
+    /// Whether something was dropped because it was too far ahead of the clock.
+    pub fn was_behind(&self) -> bool {
+        self.was_behind
+    }
+
+    /// Drops everything.
+    pub fn forget(&mut self) {
+        self.memory.forget();
+        self.served = ServedRequests::default();
+        self.last = None;
+        self.was_behind = false;
     }
 
     /// Continues with what an earlier process counted.
@@ -147,6 +166,22 @@ mod tests {
     fn ranking() -> Arc<Ranking> {
         let files = (0..3).map(|file| SizedFile { file: FileId(file), size: 10, copies: 1 });
         Arc::new(Ranking::from_sized_files(files))
+    }
+
+    #[test]
+    fn a_time_that_turned_out_wrong_is_forgotten() {
+        let slot = RankingSlot::default();
+        slot.set(ranking());
+        let memory = DemandMemory::new(HalfLives::of(HalfLife::Auto));
+        let mut ranker = DemandRanker::new(memory, slot);
+        let now = Millis::from_unix_seconds(1_780_000_000);
+        let years = Duration::from_secs(3650 * 86_400);
+        (0..5).for_each(|_| ranker.memory_mut().request(FileId(0), now.after(years)));
+        assert!(ranker.forget_future(now));
+        (0..5).for_each(|_| ranker.memory_mut().request(FileId(1), now));
+        assert!(!ranker.forget_future(now));
+        assert_eq!(ranker.order(now).unwrap().files()[0], FileId(1));
+        assert_eq!(ranker.memory().counted(), 10);
     }
 
     #[test]

@@ -13,8 +13,9 @@ pub type PerHalfLife<T> = [T; KEPT];
 /// Half-lives are in days, and requests have seconds.
 pub const DAY_SECONDS: f64 = 86_400.0;
 
-/// Half-lives that are compared with "auto", in days.
-const AUTO_DAYS: PerHalfLife<f64> = [1.0, 3.0, 7.0, 14.0];
+/// The half-lives with "auto", in days. All but the last one are compared. The last one is the memory of
+/// deletion while 14 days are chosen.
+const AUTO_DAYS: PerHalfLife<f64> = [1.0, 4.0, 14.0, 28.0];
 
 /// With one configured half-life, deletion remembers this many times as long.
 const DELETION_FACTOR: f64 = 2.0;
@@ -32,7 +33,7 @@ impl HalfLives {
     /// The half-lives of a setting.
     pub fn of(setting: HalfLife) -> Self {
         match setting {
-            HalfLife::Auto => HalfLives { days: AUTO_DAYS, choices: KEPT },
+            HalfLife::Auto => HalfLives { days: AUTO_DAYS, choices: KEPT - 1 },
             HalfLife::Fixed(time) => {
                 let day = time.as_secs_f64() / DAY_SECONDS;
                 let longer = day * DELETION_FACTOR;
@@ -51,6 +52,11 @@ impl HalfLives {
         Duration::from_secs_f64(self.days[KEPT - 1] * DAY_SECONDS)
     }
 
+    /// The longest half-life that may be chosen.
+    pub fn longest_choice(&self) -> usize {
+        self.choices - 1
+    }
+
     /// The half-lives that may be chosen.
     pub fn choices(&self) -> std::ops::Range<usize> {
         0..self.choices
@@ -59,7 +65,8 @@ impl HalfLives {
     /// The half-life of deletion while `chosen` is that of admission. It is longer, so that a copy
     /// does not leave at the first quiet day.
     pub fn for_deletion(&self, chosen: usize) -> usize {
-        (chosen + 1).min(KEPT - 1)
+        debug_assert!(self.choices().contains(&chosen));
+        chosen + 1
     }
 
     /// The part of a weight that is left after `days`; more than 1 for a negative time.
@@ -70,13 +77,14 @@ impl HalfLives {
     /// The time that an observation of `days` counts for, in days. A request rate is the sum of
     /// weights, divided by this. For a long observation it approaches 1.44 half-lives.
     pub fn exposure(&self, days: f64) -> PerHalfLife<f64> {
-        let left = self.left_after(days.max(0.0));
-        let mut exposure = self.days;
-        for (time, left) in exposure.iter_mut().zip(left) {
-            *time *= (1.0 - left) / std::f64::consts::LN_2;
-        }
-        exposure
+        self.days.map(|half_life| exposure_days(half_life, days))
     }
+}
+
+/// The time that an observation of `days` counts for with one half-life, in days.
+pub fn exposure_days(half_life: f64, days: f64) -> f64 {
+    let left = (-days.max(0.0) / half_life).exp2();
+    half_life * (1.0 - left) / std::f64::consts::LN_2
 }
 
 #[cfg(test)]
@@ -105,10 +113,13 @@ mod tests {
 
     #[test]
     fn deletion_remembers_longer() {
-        let auto = HalfLives::of(HalfLife::Auto);
-        assert!(auto.days(auto.for_deletion(2)) > auto.days(2));
-        assert_eq!(auto.for_deletion(KEPT - 1), KEPT - 1);
         let fixed = HalfLives::of(HalfLife::Fixed(Duration::from_secs(2 * 86_400)));
         assert_eq!((fixed.choices(), fixed.days(0), fixed.days(1)), (0..1, 2.0, 4.0));
+        for half_lives in [HalfLives::of(HalfLife::Auto), fixed] {
+            for chosen in half_lives.choices() {
+                let deletion = half_lives.for_deletion(chosen);
+                assert!(half_lives.days(deletion) > half_lives.days(chosen), "{chosen}");
+            }
+        }
     }
 }

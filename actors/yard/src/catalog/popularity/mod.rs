@@ -7,5 +7,6 @@ pub mod demand_memory;
 pub mod demand_ranker;
 pub mod half_lives;
 pub mod popularity_order;
+pub mod priors;
 pub mod request_rate;
 pub mod served_requests;

@@ -7,18 +7,49 @@ use std::time::Duration;
 use reelyard_core::names::{ByFile, FileId};
 use roaring::RoaringBitmap;
 
+use super::half_lives::exposure_days;
+use super::priors::{PRIOR_DAYS, Priors};
 use super::request_rate::RequestRate;
 
-/// The demand for one file.
+/// The demand for one file: 6 bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FileDemand {
     /// Expected requests a day: decides what is copied.
     pub rate: RequestRate,
     /// The same with the longer memory of deletion, and at least `rate`: decides what stays.
     pub kept_rate: RequestRate,
+    /// The time since the file is known.
+    pub known_hours: KnownHours,
 }
 
-/// The graded files by demand for each byte. Immutable once built; 8 bytes a file.
+/// A time in whole hours, at most seven years.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct KnownHours(u16);
+
+impl KnownHours {
+    /// The nearest number of hours.
+    pub fn of(days: f64) -> Self {
+        KnownHours((days * 24.0).round() as u16)
+    }
+
+    /// Unit: days.
+    pub fn days(self) -> f64 {
+        f64::from(self.0) / 24.0
+    }
+}
+
+/// The numbers from which the rate of a file is computed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct DemandParts {
+    /// Its requests, each weighted by its age.
+    pub remembered: f64,
+    /// The days since the file is known, during which they were counted.
+    pub known_days: f64,
+    /// The rate of its rank in grade.info, in requests a day. It counts as one day of observation.
+    pub prior_a_day: f64,
+}
+
+/// The graded files by demand for each byte. Immutable once built; 10 bytes a file.
 #[derive(Clone, Debug)]
 pub struct PopularityOrder {
     files: Arc<[FileId]>,
@@ -57,6 +88,19 @@ impl PopularityOrder {
     /// The demand for a file; nothing for a file that was not graded at that instant.
     pub fn demand(&self, file: FileId) -> FileDemand {
         self.demand.get(file)
+    }
+
+    /// The numbers behind the rate of a file with this rank in grade.info, 1 = best. The rate is
+    /// `(remembered + prior) / (weighted days + 1)`.
+    pub fn parts(&self, file: FileId, rank: u32) -> DemandParts {
+        let position = rank.saturating_sub(1) as usize;
+        let FileDemand { rate, known_hours, .. } = self.demand(file);
+        let known_days = known_hours.days();
+        let prior_a_day = self.requests_a_day * Priors::of(self.files.len()).share(position);
+        let weighted_days = exposure_days(self.half_life_days, known_days);
+        let all = rate.per_day() * (weighted_days + PRIOR_DAYS);
+        let remembered = (all - PRIOR_DAYS * prior_a_day).max(0.0);
+        DemandParts { remembered, known_days, prior_a_day }
     }
 
     /// The demand that keeps a copy, for each byte of its size. A file of unknown size counts as one byte, so

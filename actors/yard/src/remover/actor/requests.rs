@@ -7,7 +7,7 @@ use reelyard_replication::{
 };
 
 use crate::remover::{
-    CopyDecision, ExplainCopies, PinFile, RemovalBook, RemovalEvent, RemovalOutcome, RemoveNow,
+    CopiesExplained, ExplainCopies, PinFile, RemovalBook, RemovalEvent, RemovalOutcome, RemoveNow,
     Remover, RemoverSettings,
 };
 
@@ -71,7 +71,10 @@ impl Handler<ExplainCopies> for Remover {
     fn handle(&mut self, asked: ExplainCopies, _: &mut Context<Self>) -> Self::Result {
         let (policy, context) = self.at(self.clock.now());
         let file = context.book.names().find(asked.name.as_bytes());
-        let decision = |file| policy.decision_context(context).explain(file);
-        MessageResult(file.map_or_else(Vec::<CopyDecision>::new, decision))
+        let Some(file) = file else { return MessageResult(CopiesExplained::default()) };
+        let copies = policy.decision_context(context).explain(file);
+        let room = asked.without_room.and_then(|size| policy.exchange_outlook(file, size, context));
+        let room = room.map(|verdict| verdict.words());
+        MessageResult(CopiesExplained { copies, room })
     }
 }

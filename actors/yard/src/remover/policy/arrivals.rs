@@ -1,5 +1,7 @@
 //! Copies that arrived recently: they are safe from removal for some time. Pure.
 
+use std::time::Duration;
+
 use hashbrown::HashSet;
 use reelyard_core::clock::Millis;
 
@@ -21,26 +23,22 @@ pub struct RecentArrivals {
 }
 
 impl RecentArrivals {
-    /// The copies that arrived recently enough, by the settings. `done` begins with the latest.
+    /// The copies that arrived recently enough, by the settings.
     pub fn of(
         done: impl Iterator<Item = DoneCopy>,
         settings: &RemoverSettings,
         now: Millis,
     ) -> Self {
-        let fresh_since = now.before(settings.spare_copied_within);
-        let hot_since = now.before(settings.spare_hot_within);
-        let stay_since = now.before(settings.exchange.min_stay);
         let mut arrivals = RecentArrivals::default();
-        let oldest = fresh_since.min(hot_since).min(stay_since);
-        for copy in done.take_while(|copy| copy.at > oldest) {
+        for copy in done {
             let place = (copy.host, copy.file);
-            if copy.at > fresh_since {
+            if is_within(copy.at, settings.spare_copied_within, now) {
                 arrivals.fresh.insert(place);
             }
-            if copy.hits > 0 && copy.at > hot_since {
+            if copy.hits > 0 && is_within(copy.at, settings.spare_hot_within, now) {
                 arrivals.came_hot.insert(place);
             }
-            if copy.at > stay_since {
+            if is_within(copy.at, settings.exchange.min_stay, now) {
                 arrivals.min_stay.insert(place);
             }
         }
@@ -48,10 +46,14 @@ impl RecentArrivals {
     }
 }
 
+/// Whether `at` is less than `period` from `now`. The clock may have been set back, so records need not be in
+/// the order of their times, and one may be ahead.
+pub(in crate::remover) fn is_within(at: Millis, period: Duration, now: Millis) -> bool {
+    at > now.before(period) && at < now.after(period)
+}
+
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use reelyard_core::names::FileId;
 
     use super::*;
@@ -68,7 +70,10 @@ mod tests {
             for (age, is_protected) in [(time - tick, true), (time, false)] {
                 let (host, file) = (host(1), FileId(3));
                 let done = DoneCopy { host, file, at: now.before(age), hits: 5 };
-                let arrivals = RecentArrivals::of([done].into_iter(), &settings, now);
+                // The clock was two years back when the last copy ended.
+                let back = Duration::from_secs(2 * 365 * 86_400);
+                let last = DoneCopy { host, file: FileId(4), at: now.before(back), hits: 5 };
+                let arrivals = RecentArrivals::of([last, done].into_iter(), &settings, now);
                 let sets = [&arrivals.fresh, &arrivals.came_hot, &arrivals.min_stay];
                 assert_eq!(sets[index].contains(&(host, file)), is_protected, "{index} at {age:?}");
             }

@@ -186,6 +186,12 @@ impl CopyHolders {
     pub fn observe(&mut self, seen: &HostObserved) {
         let host = self.hosts.entry(seen.host).or_default();
         host.kind = seen.kind;
+        if let (Some((_, before)), Some((_, now))) = (&host.disk, &seen.disk)
+            && now < before
+        {
+            // The clock was set back. The last removal is not later than this read.
+            host.lightened = host.lightened.min(Some(*now));
+        }
         host.disk = seen.disk;
         if seen.inventory.is_some() {
             host.inventory.clone_from(&seen.inventory);
@@ -290,6 +296,20 @@ mod tests {
         holders.observe(&seen(&[], 5));
         assert!(!is_present(&holders));
         holders.observe(&seen(&[], 6));
+        assert!(is_present(&holders));
+    }
+
+    #[test]
+    fn a_disk_counts_soon_after_the_clock_was_set_back() {
+        let mut holders = CopyHolders::default();
+        holders.set_hosts([(host(1), CopyHolderStatus::Serves)]);
+        holders.observe(&seen(&[3], 1_000));
+        holders.lightened(host(1), Millis(1_001));
+        holders.observe(&seen(&[], 10));
+        let is_present =
+            |holders: &CopyHolders| holders.get(host(1)).unwrap().present_disk().is_some();
+        assert!(!is_present(&holders), "nobody knows which of both was first");
+        holders.observe(&seen(&[], 11));
         assert!(is_present(&holders));
     }
 }

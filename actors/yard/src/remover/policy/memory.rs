@@ -14,7 +14,7 @@ use reelyard_replication::{AppliedEvent, InFlight};
 use super::arrivals::RecentArrivals;
 use super::decision_context::{Inputs, RemoverDecisionContext};
 use super::disk_space::least_demanded::LeastDemanded;
-use super::disk_space::room::RoomWanted;
+use super::disk_space::room::{RoomVerdict, RoomWanted};
 use super::holders::{CopyHolderStatus, CopyHolders};
 use super::round::{Confirmation, Removal, RemovalProposal};
 use crate::catalog::load_balancer::rising::RisingHits;
@@ -29,6 +29,7 @@ use crate::remover::state::ending::Ending;
 use crate::remover::state::event::{RemovalEvent, RemovalOutcome};
 use crate::remover::state::reason::Spared;
 use crate::remover::state::removal_book::{CopyKey, RemovalBook};
+use crate::room::WantsRoom;
 
 /// How long a host that could not be read is left alone.
 const ASK_AGAIN_AFTER: Duration = Duration::from_secs(5);
@@ -243,11 +244,24 @@ impl RemoverPolicy {
         proposal
     }
 
+    /// The verdict on an exchange for a file that fits nowhere: see [`RemoverDecisionContext::exchange_outlook`].
+    pub fn exchange_outlook(
+        &self,
+        file: FileId,
+        size: u64,
+        context: RemoverPieceContext<'_>,
+    ) -> Option<RoomVerdict> {
+        let deciding = self.decision_context(context);
+        let grade = deciding.grade(file).unwrap_or(0);
+        let old_hosts_carry = self.traits.old_hosts_carry(file);
+        deciding.exchange_outlook(WantsRoom { file, size, hits: 0, grade, old_hosts_carry })
+    }
+
     /// Only rounds that make room need it.
     fn refresh_least_demanded(&mut self, context: RemoverPieceContext<'_>) {
         let mut least_demanded = std::mem::take(&mut self.least_demanded);
         let deciding = self.decision_context(context);
-        let ranking = self.inputs.ranking.as_ref().filter(|ranking| ranking.is_by_demand());
+        let ranking = self.inputs.ranking.as_ref().filter(|ranking| ranking.demand().is_some());
         let is_wanted = !self.room_wanted.files.is_empty();
         if let Some(ranking) = ranking.filter(|_| is_wanted) {
             least_demanded.refresh(

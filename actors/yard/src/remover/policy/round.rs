@@ -221,7 +221,10 @@ impl RemoverDecisionContext<'_> {
 
     /// Why a copy that had to leave its full disk is kept after all; none if it is removed.
     fn still_wanted_away(&self, removal: &Removal) -> Option<Spared> {
+        let is_for_demand = matches!(removal.reason, Reason::Exchanged { .. });
         let needed = match removal.reason.better() {
+            // The mode may have changed since the proposal.
+            Some(_) if is_for_demand && self.demand_in_force().is_none() => false,
             Some((better, _)) => self.room_wanted.is_for(self.book.file(better)),
             None => true,
         };

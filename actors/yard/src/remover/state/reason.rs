@@ -88,8 +88,8 @@ impl Reason {
                 format!("its host is being drained; copies elsewhere: {elsewhere}")
             }
             Reason::OverLimit { used, limit, grade, .. } => format!(
-                "the disk of its host is over its limit ({used} of {limit} bytes), and it is the file with \
-                 the worst rank there ({})",
+                "the disk of its host is over its limit ({used} of {limit} bytes), and it is the least \
+                 wanted file there ({})",
                 graded(grade)
             ),
             Reason::MakesRoom { better, better_grade, better_hits, grade, .. } => format!(

@@ -242,11 +242,8 @@ impl Planner {
     }
 
     /// Names the files with the most demand that wait for room, so that the Remover can exchange copies for
-    /// them.
+    /// them. In the mode "shadow" it only shows what it would do.
     fn want_exchanges(&self, occupied: &Occupied, round: &mut PlanningRound) {
-        if !self.candidates.is_by_demand() {
-            return;
-        }
         for (file, size) in self.candidates.best_without_room(MOST_WANTING_ROOM) {
             if occupied.files.contains(&file) || occupied.held_files.contains(&file) {
                 continue;

@@ -17,8 +17,12 @@ const MEAN_SIZE: u64 = 2900 << 20;
 /// The days of a simulation. The second half counts.
 const DAYS: u32 = 60;
 
+/// The seed and the drift of each long run, and its goals: hits in percent, TiB copied a day.
+const LARGE: [(u64, f64, f64, f64); 4] =
+    [(1, 0.01, 57.0, 1.5), (2, 0.01, 57.0, 1.5), (3, 0.01, 57.0, 1.5), (1, 0.05, 53.0, 2.5)];
+
 /// A yard of 50 destinations with room for a fifth of 100,000 files.
-fn large(drift: f64) -> SimulationOptions {
+fn large(seed: u64, drift: f64) -> SimulationOptions {
     let demand = SyntheticOptions {
         files: 100_000,
         requests_per_day: Some(165_000),
@@ -27,7 +31,7 @@ fn large(drift: f64) -> SimulationOptions {
         new_titles_per_day: Some(140),
         rises_per_day: None,
     };
-    options(50, Some(1160 << 30), demand)
+    SimulationOptions { seed, ..options(50, Some(1160 << 30), demand) }
 }
 
 /// A yard with room for a twentieth of 20,000 files, of which a twentieth is new each week.
@@ -67,17 +71,19 @@ fn options(destinations: u32, disk: Option<u64>, demand: SyntheticOptions) -> Si
 /// Measures hits and copied bytes.
 pub fn measure() -> Result<Vec<BenchFigure>> {
     let mut figures = Vec::new();
-    for (drift, hits, copied) in [(0.01, 57.0, 1.5), (0.05, 53.0, 2.5)] {
-        let report = run(&large(drift))?;
+    for (seed, drift, hits, copied) in LARGE {
+        let report = run(&large(seed, drift))?;
         let title = format!(
-            "100000 files, disks for 20 %, drift {:.0} %: hits of days 31 to 60",
+            "100000 files, disks for 20 %, drift {:.0} %, seed {seed}: hits of days 31 to 60",
             drift * 100.0
         );
         let late = days(&report, 30, 60)?;
         figures.push(BenchFigure::new(title, percent(late), "%", FigureTarget::AtLeast(hits)));
         let change = percent(days(&report, 53, 60)?) - percent(days(&report, 14, 21)?);
         let title = "… the last week less the third week, in points";
-        figures.push(BenchFigure::new(title, change, "%", FigureTarget::AtLeast(-1.0)));
+        // With more drift, the yard knows less of the demand of each week.
+        let wanted = if drift < 0.02 { FigureTarget::AtLeast(-1.0) } else { FigureTarget::Nothing };
+        figures.push(BenchFigure::new(title, change, "%", wanted));
         let bytes: u64 = late.iter().map(|day| day.tally.copied.bytes).sum();
         let a_day = bytes as f64 / TIB / late.len() as f64;
         figures.push(BenchFigure::new(

@@ -110,18 +110,6 @@ fn a_row_from_another_month_changes_nothing() {
 }
 
 #[test]
-fn a_time_that_turned_out_wrong_is_forgotten() {
-    let mut memory = memory();
-    request(&mut memory, 0, NOON + 3650 * DAY, 5);
-    assert!(memory.forget_future(Millis::from_unix_seconds(NOON)));
-    request(&mut memory, 1, NOON, 5);
-    assert!(!memory.forget_future(Millis::from_unix_seconds(NOON)));
-    let order = memory.order(&ranking(&[10; 2])).unwrap();
-    assert_eq!(files(&order)[0], 1);
-    assert_eq!(memory.counted(), 10);
-}
-
-#[test]
 fn months_of_requests_stay_exact() {
     let mut memory = memory();
     let ranking = ranking(&[10; 2]);
@@ -134,6 +122,45 @@ fn months_of_requests_stay_exact() {
     let order = memory.order(&ranking).unwrap();
     let rate = order.demand(FileId(0)).rate.per_day();
     assert!((rate / 48.0 - 1.0).abs() < 0.05, "{rate}");
+}
+
+#[test]
+fn weeks_of_requests_stay_exact_with_the_shortest_half_life() {
+    let hour = Duration::from_secs(3600);
+    let mut memory = DemandMemory::new(HalfLives::of(HalfLife::Fixed(hour)));
+    let ranking = ranking(&[10; 2]);
+    for minute in 0..60 * 24 * 20 {
+        request(&mut memory, 0, NOON + minute * 60, 1);
+        if minute % 720 == 0 {
+            memory.order(&ranking);
+        }
+    }
+    let order = memory.order(&ranking).unwrap();
+    let share = order.demand(FileId(0)).rate.per_day() / order.requests_a_day();
+    // The prior of a day weighs much beside the memory of an hour.
+    assert!(share > 0.3 && order.requests_a_day() < 2000.0, "{share} {}", order.requests_a_day());
+    assert!(order.demand(FileId(1)).rate < order.demand(FileId(0)).rate);
+}
+
+#[test]
+fn the_parts_of_a_rate_explain_it() {
+    let mut memory = memory();
+    let ranking = ranking(&[10; 3]);
+    memory.order(&ranking);
+    for day in 0..10 {
+        request(&mut memory, 1, NOON + day * DAY, 4);
+        memory.order(&ranking);
+    }
+    let order = memory.order(&ranking).unwrap();
+    let parts = order.parts(FileId(1), 2);
+    assert_eq!(parts.known_days, 9.0);
+    let chosen = memory.chosen();
+    let since = days(NOON + 9 * DAY - memory.summary().reference);
+    let left = memory.half_lives.left_after(since)[chosen];
+    let sum = f64::from(memory.of_file(FileId(1)).sums[chosen]) * left;
+    assert!((parts.remembered / sum - 1.0).abs() < 0.01, "{parts:?} {sum}");
+    let second = Priors::of(3).share(1) * order.requests_a_day();
+    assert!((parts.prior_a_day / second - 1.0).abs() < 0.001, "{parts:?}");
 }
 
 #[test]

@@ -17,6 +17,7 @@ use super::exchange_budget::ExchangeBudget;
 use super::room::{RoomSought, RoomVerdict};
 use crate::catalog::popularity::popularity_order::PopularityOrder;
 use crate::catalog::popularity::request_rate::RequestRate;
+use crate::remover::policy::arrivals::is_within;
 use crate::remover::policy::decision_context::RemoverDecisionContext;
 use crate::remover::policy::holders::CopyHolder;
 use crate::remover::policy::round::{Removal, RemovalProposal};
@@ -63,10 +64,15 @@ struct ExchangeOffer {
 }
 
 impl<'a> RemoverDecisionContext<'a> {
+    /// The demand for all files, if it is measured.
+    pub(in crate::remover) fn demand(&self) -> Option<&'a PopularityOrder> {
+        self.inputs.ranking.as_ref()?.demand().map(|demand| &**demand)
+    }
+
     /// The demand for all files, if its order is in force.
     pub(in crate::remover) fn demand_in_force(&self) -> Option<&'a PopularityOrder> {
-        let ranking = self.inputs.ranking.as_ref().filter(|ranking| ranking.is_by_demand())?;
-        ranking.demand().map(|demand| &**demand)
+        let is_in_force = self.inputs.ranking.as_ref().is_some_and(|all| all.is_by_demand());
+        self.demand().filter(|_| is_in_force)
     }
 
     /// These files, least demand for each byte first.
@@ -87,12 +93,36 @@ impl<'a> RemoverDecisionContext<'a> {
         !wish.is_hot() || (is_by_demand && wish.hits < self.settings.make_room_hits)
     }
 
-    /// Proposes exchanges for the files with the most demand that fit nowhere: one on each host.
+    /// Proposes exchanges for the files with the most demand that fit nowhere: one on each host. In the mode
+    /// "shadow" it adds only the verdicts.
     pub fn propose_exchanges(&self, proposal: &mut RemovalProposal) {
-        let Some(demand) = self.demand_in_force() else { return };
+        let Some(demand) = self.demand() else { return };
         let mut budget = self.budget(proposal);
-        self.propose_exchanges_within(demand, &mut budget, proposal);
+        if self.demand_in_force().is_some() {
+            self.propose_exchanges_within(demand, &mut budget, proposal);
+        } else {
+            let mut trial = proposal.clone();
+            self.propose_exchanges_within(demand, &mut budget, &mut trial);
+            let verdicts = trial.rooms.into_iter().skip(proposal.rooms.len());
+            proposal.rooms.extend(verdicts.map(RoomSought::only_shown));
+            proposal.to_size = trial.to_size;
+        }
         proposal.exchange_budget = Some(budget);
+    }
+
+    /// The verdict on an exchange for one file, as if it came first in the next round. None while demand is not
+    /// measured, and before the first round with this ranking.
+    pub fn exchange_outlook(&self, wish: WantsRoom) -> Option<RoomVerdict> {
+        let demand = self.demand()?;
+        if !self.inputs.ranking.as_ref().is_some_and(|ranking| self.least_demanded.is_of(ranking)) {
+            return None;
+        }
+        let mut trial = RemovalProposal::default();
+        trial.under_way = self.under_way();
+        let mut budget = self.budget(&trial);
+        self.exchange_for(vec![wish], demand, &mut budget, &mut trial);
+        let sought = trial.rooms.pop()?;
+        Some(sought.only_shown().verdict)
     }
 
     fn propose_exchanges_within(
@@ -104,9 +134,18 @@ impl<'a> RemoverDecisionContext<'a> {
         let files = self.room_wanted.files.iter();
         let wishes: Vec<WantsRoom> =
             files.filter(|wish| self.is_for_exchange(wish)).copied().collect();
-        if wishes.is_empty() {
-            return;
+        if !wishes.is_empty() {
+            self.exchange_for(wishes, demand, budget, proposal);
         }
+    }
+
+    fn exchange_for(
+        &self,
+        wishes: Vec<WantsRoom>,
+        demand: &PopularityOrder,
+        budget: &mut ExchangeBudget,
+        proposal: &mut RemovalProposal,
+    ) {
         if demand.observed() < self.settings.exchange.min_stay {
             let observed = demand.observed().as_secs();
             let needed = self.settings.exchange.min_stay.as_secs();
@@ -139,30 +178,55 @@ impl<'a> RemoverDecisionContext<'a> {
     ) -> RoomVerdict {
         let gained = demand.demand(wish.file).rate;
         let Some(offer) = self.cheapest_offer(wish, hosts) else {
-            return RoomVerdict::TooLittleDemand { demand: gained.thousandths(), needed: None };
+            return RoomVerdict::TooLittleDemand {
+                demand: gained.thousandths(),
+                needed: None,
+                host: None,
+            };
         };
         let needed = offer.lost * self.settings.exchange.keep.get();
         if gained.per_day() < needed || gained == RequestRate::default() {
             let needed = Some(thousandths(needed).max(1));
-            return RoomVerdict::TooLittleDemand { demand: gained.thousandths(), needed };
+            let host = Some(hosts[offer.host].addr);
+            return RoomVerdict::TooLittleDemand { demand: gained.thousandths(), needed, host };
         }
-        if offer.goes > *left {
-            return RoomVerdict::BudgetSpent { goes: offer.goes, left: *left };
+        // Hot files are exempt from the budget.
+        if !wish.is_hot() {
+            if offer.goes > *left {
+                return RoomVerdict::BudgetSpent { goes: offer.goes, left: *left };
+            }
+            *left -= offer.goes;
         }
-        *left -= offer.goes;
         let host = hosts.swap_remove(offer.host).addr;
         for victim in &offer.victims {
-            let reason = Reason::Exchanged {
-                better: self.name(wish.file),
-                better_size: wish.size,
-                better_demand: gained.thousandths(),
-                demand: thousandths(victim.demand),
-            };
+            let reason = self.exchange_reason(wish, gained, victim);
             let Victim { file, size, .. } = *victim;
             proposal.add(Removal { host, file, size: Some(size), reason, keeper: None });
         }
-        let (goes, lost) = (offer.goes, thousandths(offer.lost));
-        RoomVerdict::Exchanged { host, goes, demand: gained.thousandths(), lost }
+        RoomVerdict::Exchanged {
+            host,
+            goes: offer.goes,
+            demand: gained.thousandths(),
+            lost: thousandths(offer.lost),
+            files: offer.victims.iter().map(|victim| self.name(victim.file).to_text()).collect(),
+            is_only_shown: false,
+        }
+    }
+
+    /// Only [`Reason::Exchanged`] counts for the budget.
+    fn exchange_reason(&self, wish: &WantsRoom, gained: RequestRate, victim: &Victim) -> Reason {
+        let (better, better_size) = (self.name(wish.file), wish.size);
+        if wish.is_hot() {
+            return Reason::MakesRoom {
+                better,
+                better_size,
+                better_grade: self.grade(wish.file),
+                better_hits: wish.hits,
+                grade: self.grade(victim.file),
+            };
+        }
+        let (better_demand, demand) = (gained.thousandths(), thousandths(victim.demand));
+        Reason::Exchanged { better, better_size, better_demand, demand }
     }
 
     /// The offer that loses the least demand, then the fewest bytes.
@@ -266,9 +330,8 @@ impl<'a> RemoverDecisionContext<'a> {
         let decided = proposal.removals.iter().map(|removal| (&removal.reason, removal.size));
         let running = self.book.open().values().map(|open| (&open.intent.reason, open.intent.size));
         let setting_out = self.setting_out().map(|Intent { reason, size, .. }| (reason, *size));
-        let since = self.now.before(BUDGET_PERIOD);
         let ended = self.book.history().newest_first().map(|(_, record)| record);
-        let ended = ended.take_while(|record| record.at > since);
+        let ended = ended.filter(|record| is_within(record.at, BUDGET_PERIOD, self.now));
         let ended = ended.filter(|record| record.ending.is_gone());
         let ended = ended.map(|record| (&record.reason, record.size));
         let mut spent = 0_u64;

@@ -30,6 +30,11 @@ struct HostFiles {
 }
 
 impl LeastDemanded {
+    /// Whether it was refreshed with this ranking.
+    pub fn is_of(&self, ranking: &Arc<Ranking>) -> bool {
+        self.ranking.as_ref().is_some_and(|known| Arc::ptr_eq(known, ranking))
+    }
+
     /// The files of a host, least demand first. Empty for a host that was not refreshed.
     pub fn of(&self, host: HostAddr) -> &[FileId] {
         self.hosts.get(&host).map_or(&[], |host| &host.files)
@@ -44,7 +49,7 @@ impl LeastDemanded {
         may_go: impl Fn(FileId) -> bool,
         size: impl Fn(FileId) -> Option<u64>,
     ) {
-        if !self.ranking.as_ref().is_some_and(|before| Arc::ptr_eq(before, ranking)) {
+        if !self.is_of(ranking) {
             self.ranking = Some(Arc::clone(ranking));
             self.hosts.clear();
         }

@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use reelyard_core::clock::Millis;
 use reelyard_core::host::HostAddr;
-use reelyard_core::names::FileId;
+use reelyard_core::names::{FileId, NameText};
 use serde::{Deserialize, Serialize};
 
+use crate::remover::policy::arrivals::is_within;
 use crate::remover::settings::RemoverSettings;
 use crate::remover::state::ending::Ending;
 use crate::remover::state::reason::{Reason, per_day};
@@ -73,8 +74,14 @@ pub enum RoomVerdict {
     SizesUnknown,
     /// It replaces other copies by this round.
     Exchanged {
+        /// Whether this is only shown, because `popularity.mode` is "shadow", or because the next round decides.
+        #[serde(default)]
+        is_only_shown: bool,
         /// The host that removes other copies for it.
         host: HostAddr,
+        /// The files whose copies are removed for it, those with the least demand first.
+        #[serde(default)]
+        files: Vec<NameText>,
         /// Bytes that are removed for it.
         goes: u64,
         /// Expected requests for it, in thousandths of a request a day.
@@ -89,6 +96,9 @@ pub enum RoomVerdict {
         /// The demand that an exchange needs, in the same unit. None if no host can make room now.
         #[schema(required)]
         needed: Option<u64>,
+        /// The host that would lose the least demand.
+        #[serde(default)]
+        host: Option<HostAddr>,
     },
     /// The event log was observed for a shorter time than a copy stays, so the demand is not known well
     /// enough.
@@ -113,6 +123,16 @@ pub enum RoomVerdict {
     },
 }
 
+impl RoomSought {
+    /// The same decision, of which nothing follows.
+    pub(super) fn only_shown(mut self) -> Self {
+        if let RoomVerdict::Exchanged { is_only_shown, .. } = &mut self.verdict {
+            *is_only_shown = true;
+        }
+        self
+    }
+}
+
 impl RoomVerdict {
     /// In words, for people.
     pub fn words(&self) -> String {
@@ -126,17 +146,25 @@ impl RoomVerdict {
             RoomVerdict::TooFewHits { from } => {
                 format!("it is not hot enough: room is made for files with at least {from} hits")
             }
-            RoomVerdict::Exchanged { host, goes, demand, lost } => format!(
-                "it replaces copies on {host}: {goes} bytes are removed. Expected requests a day: {} \
-                 instead of {}",
-                per_day(*demand),
-                per_day(*lost)
-            ),
-            RoomVerdict::TooLittleDemand { demand, needed: Some(needed) } => format!(
-                "an exchange needs {} expected requests a day, and it has {}",
-                per_day(*needed),
-                per_day(*demand)
-            ),
+            RoomVerdict::Exchanged { is_only_shown, host, goes, demand, lost, files } => {
+                let replaces = if *is_only_shown { "would replace" } else { "replaces" };
+                let files: Vec<&str> = files.iter().map(|file| &*file.name).collect();
+                format!(
+                    "it {replaces} copies on {host}: {} ({goes} bytes). Expected requests a day: {} instead \
+                     of {}",
+                    files.join(", "),
+                    per_day(*demand),
+                    per_day(*lost)
+                )
+            }
+            RoomVerdict::TooLittleDemand { demand, needed: Some(needed), host } => {
+                let at = host.map(|host| format!(" on {host}")).unwrap_or_default();
+                format!(
+                    "an exchange{at} needs {} expected requests a day, and it has {}",
+                    per_day(*needed),
+                    per_day(*demand)
+                )
+            }
             RoomVerdict::TooLittleDemand { needed: None, .. } => {
                 "no host can exchange copies for it now".to_owned()
             }
@@ -192,9 +220,8 @@ impl RemovalBook {
         for (copy, open) in self.open.iter() {
             add_room(copy.0, &open.intent.reason, now, 0);
         }
-        let since = now.before(keep);
         let ended = self.history.newest_first().map(|(_, record)| record);
-        for record in ended.take_while(|record| record.at > since) {
+        for record in ended.filter(|record| is_within(record.at, keep, now)) {
             if matches!(record.ending, Ending::Removed | Ending::Absent) {
                 add_room(record.host, &record.reason, record.at, record.size.unwrap_or(0));
             }

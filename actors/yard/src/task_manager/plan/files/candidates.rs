@@ -45,9 +45,7 @@ pub struct Candidate {
 pub struct Candidates {
     ranking: Option<Arc<Ranking>>,
     masters: Option<Arc<Masters>>,
-    /// Graded files, best first.
-    order: Vec<FileId>,
-    /// Position of each file in `order`, by its number.
+    /// Position of each file in the ranking, by its number.
     position: ByFile<u32>,
     /// Hot files: most hits first, then the better grade.
     hot: Vec<Candidate>,
@@ -84,7 +82,6 @@ impl Default for Candidates {
         Candidates {
             ranking: Default::default(),
             masters: Default::default(),
-            order: Default::default(),
             position: ByFile::new(NOWHERE),
             hot: Default::default(),
             hot_files: Default::default(),
@@ -103,14 +100,13 @@ impl Default for Candidates {
 impl Candidates {
     /// Takes a new ranking.
     pub fn set_ranking(&mut self, ranking: Arc<Ranking>) {
-        self.order = ranking.files().to_vec();
         self.position = ByFile::new(NOWHERE);
-        for (position, file) in (0..).zip(&self.order) {
+        for (position, file) in (0..).zip(ranking.files()) {
             self.position.set(*file, position);
         }
+        let Candidates { unschedulable, position, .. } = self;
+        unschedulable.rerank(ranking.files().len(), |file| place_in(position, file));
         self.ranking = Some(ranking);
-        let Candidates { unschedulable, position, order, .. } = self;
-        unschedulable.rerank(order.len(), |file| place_in(position, file));
         self.rank_hot();
         self.stale = true;
     }
@@ -159,9 +155,14 @@ impl Candidates {
         &self.unasked
     }
 
+    /// Graded files, best first.
+    fn order(&self) -> &[FileId] {
+        self.ranking.as_ref().map_or(&[], |ranking| ranking.files())
+    }
+
     /// How many files are graded.
     pub fn graded(&self) -> usize {
-        self.order.len()
+        self.order().len()
     }
 
     /// The traits of names.
@@ -268,7 +269,8 @@ impl Candidates {
     /// Takes back files for which there is room, the best first. It stops after the best `first` of all
     /// files that want a copy, because a round examines only the best. Answers whether there are more.
     pub fn reschedule(&mut self, rooms: &Rooms, first: u64) -> bool {
-        while let Some((place, file)) = self.unschedulable.best_fitting(rooms, &self.order) {
+        let Some(ranking) = self.ranking.clone() else { return false };
+        while let Some((place, file)) = self.unschedulable.best_fitting(rooms, ranking.files()) {
             let last = first.checked_sub(1).and_then(|last| u32::try_from(last).ok());
             if last.and_then(|last| self.wanted.select(last)).is_some_and(|last| last < place) {
                 return true;
@@ -299,9 +301,16 @@ impl Candidates {
         self.ranking.as_ref().is_some_and(|ranking| ranking.is_by_demand())
     }
 
-    /// At most `most` files that wait for room, the best first, with their sizes. Hot files are left out.
+    /// At most `most` files that wait for room, those with the most demand for each byte first, with their sizes.
+    /// Hot files are left out. None while demand is not measured.
     pub fn best_without_room(&self, most: usize) -> Vec<(FileId, u64)> {
-        let best = self.unschedulable.best_without_room(&self.order, most);
+        let Some(ranking) = &self.ranking else { return Vec::new() };
+        let Some(demand) = ranking.demand() else { return Vec::new() };
+        let best = if ranking.is_by_demand() {
+            self.unschedulable.best_without_room(self.order(), most)
+        } else {
+            self.unschedulable.first_without_room(demand.files(), most)
+        };
         best.into_iter().filter(|(file, _)| !self.hot_files.contains(file.0)).collect()
     }
 
@@ -318,7 +327,7 @@ impl Candidates {
             (ungraded_hot || hot.grade > 0) && self.unwanted(hot.file, ungraded_hot).is_none()
         });
         let graded = self.wanted.iter().filter_map(|position| {
-            let file = *self.order.get(position as usize)?;
+            let file = *self.order().get(position as usize)?;
             let cold = !self.hot_files.contains(file.0);
             cold.then(|| Candidate { file, grade: self.grade(file), hits: 0 })
         });

@@ -85,6 +85,13 @@ impl UnschedulableReason {
     }
 }
 
+/// The reasons for which a file waits for room on any destination.
+const WITHOUT_ROOM: [UnschedulableReason; 2] =
+    [UnschedulableReason::TooBig, UnschedulableReason::NoRoom];
+
+/// How many files of an order without an index of sizes are searched.
+const SEARCHED: usize = 1 << 16;
+
 /// How many places of the ranking are searched for one fitting file.
 const STRETCH: usize = 64;
 
@@ -202,20 +209,16 @@ impl UnschedulableFiles {
     /// At most `most` files that wait for room on any destination, the best first, with their sizes. `order`
     /// is the ranking, best first.
     pub fn best_without_room(&self, order: &[FileId], most: usize) -> Vec<(FileId, u64)> {
-        let reasons = [UnschedulableReason::TooBig, UnschedulableReason::NoRoom];
         let mut best = Vec::new();
         let next_stretch = |from: usize| {
-            let least = reasons.map(|reason| &self.least[reason as usize]);
+            let least = WITHOUT_ROOM.map(|reason| &self.least[reason as usize]);
             least.into_iter().filter_map(|least| least.first_from(from)).min()
         };
         let mut stretch = next_stretch(0);
         while let Some(found) = stretch {
             let places = found * STRETCH..order.len().min((found + 1) * STRETCH);
             for file in order.get(places).unwrap_or_default() {
-                let waiting = self.by_file.get(&file.0).filter(|it| reasons.contains(&it.reason));
-                if let Some(waiting) = waiting {
-                    best.push((*file, waiting.size));
-                }
+                best.extend(self.without_room(*file).map(|size| (*file, size)));
                 if best.len() == most {
                     return best;
                 }
@@ -223,6 +226,19 @@ impl UnschedulableFiles {
             stretch = next_stretch(found + 1);
         }
         best
+    }
+
+    /// The same among the first files of another order.
+    pub fn first_without_room(&self, order: &[FileId], most: usize) -> Vec<(FileId, u64)> {
+        let first = order.iter().take(SEARCHED);
+        let waiting = first.filter_map(|file| Some((*file, self.without_room(*file)?)));
+        waiting.take(most).collect()
+    }
+
+    /// The size of a file that waits for room on any destination.
+    fn without_room(&self, file: FileId) -> Option<u64> {
+        let waiting = self.by_file.get(&file.0)?;
+        WITHOUT_ROOM.contains(&waiting.reason).then_some(waiting.size)
     }
 
     /// Whether there is room for a file that is here.

@@ -123,7 +123,7 @@ fn a_month_without_rows_keeps_half_lives_exact() {
     let day = log_days(month, month, &yard.log.settings.time_zone)[0];
     append(&yard.dir.path().join(log_file_name(day)), &row("B", month));
     assert_eq!(process.save(month), 65);
-    // The longest half-life is 14 days.
+    // The longest half-life of admission is 14 days.
     process.assert_remembers(month, &[("A", 16.0), ("B", 1.0)]);
 }
 

@@ -127,7 +127,8 @@ impl DemandProcess {
         let reference = Millis::from_unix_seconds(memory.summary().reference);
         let days = now.since(reference).as_secs_f64() / 86_400.0;
         let left = memory.half_lives().left_after(days);
-        f64::from(memory.of_file(file).sums[3]) * left[3]
+        let longest = memory.half_lives().longest_choice();
+        f64::from(memory.of_file(file).sums[longest]) * left[longest]
     }
 
     fn assert_remembers(&mut self, now: Millis, expected: &[(&str, f64)]) {

@@ -185,6 +185,24 @@ fn a_checkpoint_is_written_every_hour_while_there_are_requests() {
 }
 
 #[test]
+fn a_start_with_an_old_clock_keeps_the_checkpoint() {
+    let yard = EventLogFixture::new();
+    append(&yard.path(3), &row("A", MIDNIGHT).repeat(2));
+    assert_eq!(DemandProcess::start(&yard, &["A"]).save(SOON), 2);
+    fs::remove_file(yard.path(3)).unwrap();
+    let mut process = DemandProcess::start(&yard, &["A"]);
+    let boot = Millis::from_unix_seconds(3600);
+    assert_eq!(process.look(boot), 0);
+    // The network sets the clock.
+    process.look(SOON);
+    process.assert_remembers(SOON, &[("A", 2.0)]);
+    process.save(SOON);
+    let mut next = DemandProcess::start(&yard, &["A"]);
+    next.look(SOON);
+    next.assert_remembers(SOON, &[("A", 2.0)]);
+}
+
+#[test]
 fn a_checkpoint_of_a_wrong_clock_is_forgotten() {
     let yard = EventLogFixture::new();
     append(&yard.path(3), &row("A", MIDNIGHT).repeat(2));

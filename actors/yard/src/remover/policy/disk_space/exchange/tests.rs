@@ -5,7 +5,7 @@ use reelyard_core::host::HostKind;
 use reelyard_core::names::ByFile;
 use reelyard_core::settings::SettingValue;
 use reelyard_protocol::legacy::cfw::DiskFigures;
-use reelyard_replication::InFlight;
+use reelyard_replication::{InFlight, Piece};
 
 use super::*;
 use crate::catalog::popularity::popularity_order::FileDemand;
@@ -16,7 +16,8 @@ use crate::heartbeat::{Health, HealthChanged};
 use crate::remover::policy::arrivals::RecentArrivals;
 use crate::remover::samples::{host, name};
 use crate::remover::{
-    CopyHolderStatus, RemovalBook, RemoverPieceContext, RemoverPolicy, RemoverSettings, RoomWanted,
+    Confirmation, CopyHolderStatus, Ending, RemovalBook, RemovalEvent, RemoverPieceContext,
+    RemoverPolicy, RemoverSettings, RoomWanted,
 };
 use crate::room::CountedRoom;
 use crate::settings::popularity::DailyBudget;
@@ -30,6 +31,8 @@ struct ExchangeFixture {
     files: Vec<FileId>,
     arrivals: RecentArrivals,
     hosts: u8,
+    rows: Vec<Row>,
+    observed: Duration,
     /// Free bytes below the limit of each host.
     room: u64,
     /// When the disks were read from which that was counted.
@@ -53,30 +56,19 @@ fn yard_observed_for(
 ) -> ExchangeFixture {
     let (mut policy, book) = (RemoverPolicy::new(settings), RemovalBook::default());
     let files: Vec<FileId> = rows.iter().map(|(text, ..)| book.file(&name(text))).collect();
-    let sized = files.iter().zip(rows).map(|(file, (_, size, ..))| SizedFile {
-        file: *file,
-        size: *size,
-        copies: 1,
-    });
-    let mut demand = ByFile::new(FileDemand::default());
-    for (file, (.., a_day)) in files.iter().zip(rows) {
-        let rate = RequestRate::of(*a_day);
-        demand.set(*file, FileDemand { rate, kept_rate: rate });
-    }
-    let order = PopularityOrder::new(files.clone().into(), demand, 7.0, 100.0, observed);
-    let ranking = Ranking::from_sized_files(sized).with_demand(&Arc::new(order), true);
-    policy.set_ranking(Arc::new(ranking));
     let all = files.iter().map(|file| file.0).collect();
     policy.set_masters(Arc::new(Masters { files: all, ..Masters::default() }));
     let arrivals = RecentArrivals::default();
+    let (rows, room, counted_at) = (rows.to_vec(), 50, NOW);
     let mut yard =
-        ExchangeFixture { policy, book, files, arrivals, hosts, room: 50, counted_at: NOW };
+        ExchangeFixture { policy, book, files, arrivals, hosts, rows, observed, room, counted_at };
+    yard.set_demand(true, |_, a_day| a_day);
     yard.set_hosts();
     for last in 1..=hosts {
         let (host, at) = (host(last), NOW);
         let (from, to) = (Health::Unknown, Health::Up);
         yard.policy.health_changed(&HealthChanged { host, from, to, at });
-        let held = yard.files.iter().zip(rows).filter(|(_, row)| row.2 == last);
+        let held = yard.files.iter().zip(&yard.rows).filter(|(_, row)| row.2 == last);
         let files = held.map(|(file, _)| file.0).collect();
         let disk = DiskFigures { used: 850, avail: 150, total: 1000, ..DiskFigures::default() };
         let inventory = Some(Arc::new(Inventory { files, unreadable_names: 0, at }));
@@ -102,6 +94,34 @@ impl ExchangeFixture {
     fn set_hosts(&mut self) {
         let hosts = (1..=self.hosts).map(|last| (host(last), CopyHolderStatus::Serves));
         self.policy.set_hosts(hosts, self.arrivals.clone());
+    }
+
+    /// Sets the demand of the rows. `kept` gives the rate with the longer memory, by the index of the file.
+    fn set_demand(&mut self, in_force: bool, kept: impl Fn(usize, f64) -> f64) {
+        let mut demand = ByFile::new(FileDemand::default());
+        let files = self.files.iter().zip(&self.rows);
+        for (index, (file, (.., a_day))) in files.clone().enumerate() {
+            let (rate, kept_rate) = (RequestRate::of(*a_day), RequestRate::of(kept(index, *a_day)));
+            demand.set(*file, FileDemand { rate, kept_rate, ..FileDemand::default() });
+        }
+        let sized =
+            files.map(|(file, (_, size, ..))| SizedFile { file: *file, size: *size, copies: 1 });
+        let (files, observed) = (self.files.clone().into(), self.observed);
+        let order = PopularityOrder::new(files, demand, 7.0, 100.0, observed);
+        let ranking = Ranking::from_sized_files(sized).with_demand(&Arc::new(order), in_force);
+        self.policy.set_ranking(Arc::new(ranking));
+    }
+
+    /// The copy at `index` of the first host was removed for this reason.
+    fn was_removed(&mut self, index: usize, size: u64, reason: Reason, at: Millis) {
+        let name = self.book.names().name(self.files[index]);
+        let asked_by = "test".to_owned();
+        let host = host(1);
+        let intent =
+            Intent { host, name: name.clone(), size: Some(size), reason, keeper: None, asked_by };
+        self.book.apply(at, &RemovalEvent::Intended(intent)).unwrap();
+        let ended = RemovalEvent::Ended { host, name, ending: Ending::Removed };
+        self.book.apply(at, &ended).unwrap();
     }
 
     /// Proposes exchanges for these files, given by index and size.
@@ -195,6 +215,105 @@ fn the_budget_of_a_day_is_not_exceeded() {
 }
 
 #[test]
+fn only_exchanges_of_the_last_day_use_the_budget() {
+    let rows = [("new", 100, 0, 9.0), ("a", 100, 1, 1.0), ("x", 30, 1, 90.0), ("y", 7, 1, 90.0)];
+    let mut settings = settings();
+    settings.exchange.daily_budget = DailyBudget::Bytes(1000);
+    let mut yard = yard(&rows, 1, settings);
+    let exchanged = |size: u64| Reason::Exchanged {
+        better: name("new"),
+        better_size: size,
+        better_demand: 9000,
+        demand: 1000,
+    };
+    let makes_room = Reason::MakesRoom {
+        better: name("new"),
+        better_size: 7,
+        better_grade: None,
+        better_hits: 4,
+        grade: None,
+    };
+    let tick = Duration::from_millis(1);
+    yard.was_removed(2, 30, exchanged(30), NOW.before(BUDGET_PERIOD - tick));
+    yard.was_removed(2, 30, exchanged(30), NOW.before(BUDGET_PERIOD));
+    yard.was_removed(3, 7, makes_room, NOW);
+    // The clock was two days back for one removal, and years ahead for another.
+    yard.was_removed(2, 30, exchanged(30), NOW.before(2 * BUDGET_PERIOD));
+    yard.was_removed(2, 30, exchanged(30), NOW.after(700 * BUDGET_PERIOD));
+    assert_eq!(yard.propose(&[]).exchange_budget.unwrap().left, 970);
+}
+
+#[test]
+fn the_longer_memory_protects_a_copy() {
+    let rows = [("new", 100, 0, 9.0), ("a", 100, 1, 1.0), ("b", 100, 1, 2.0)];
+    let mut yard = yard(&rows, 1, settings());
+    assert_eq!(yard.propose(&[(0, 100)]).removals.len(), 1);
+    yard.set_demand(true, |index, a_day| if index == 1 { 8.0 } else { a_day });
+    let proposal = yard.propose(&[(0, 100)]);
+    assert_eq!(yard.removed(&proposal), ["b"]);
+    yard.set_demand(true, |_, a_day| a_day.max(8.0));
+    let proposal = yard.propose(&[(0, 100)]);
+    assert!(proposal.removals.is_empty(), "{:?}", yard.removed(&proposal));
+    let verdict = &proposal.rooms[0].verdict;
+    assert!(
+        matches!(verdict, RoomVerdict::TooLittleDemand { needed: Some(12_000..=12_010), .. }),
+        "{verdict:?}"
+    );
+}
+
+#[test]
+fn shadow_shows_the_same_verdicts_and_removes_nothing() {
+    let rows = [("new", 100, 0, 9.0), ("late", 100, 0, 1.2), ("a", 60, 1, 3.0), ("b", 60, 1, 2.0)];
+    let mut yard = yard(&rows, 1, settings());
+    let on = yard.propose(&[(0, 100), (1, 100)]);
+    assert_eq!(yard.removed(&on), ["b", "a"]);
+    yard.set_demand(false, |_, a_day| a_day);
+    let shadow = yard.propose(&[(0, 100), (1, 100)]);
+    assert!(shadow.removals.is_empty() && shadow.under_way.going.is_empty());
+    let shown = |rooms: &[RoomSought]| -> Vec<RoomVerdict> {
+        rooms.iter().map(|room| room.clone().only_shown().verdict).collect()
+    };
+    assert_ne!(on.rooms, shadow.rooms, "the words differ");
+    assert_eq!(shown(&on.rooms), shown(&shadow.rooms));
+    assert_eq!(
+        shadow.rooms[0].verdict.words(),
+        "it would replace copies on 10.0.0.1:80: b, a (120 bytes). Expected requests a day: 9.00 \
+         instead of 4.17"
+    );
+    assert_eq!(on.exchange_budget, shadow.exchange_budget);
+}
+
+#[test]
+fn a_file_that_no_round_examined_is_judged_alone() {
+    let rows = [("new", 100, 0, 9.0), ("late", 100, 0, 5.0), ("a", 100, 1, 1.0)];
+    let mut yard = yard(&rows, 1, settings());
+    yard.propose(&[(0, 100)]);
+    let in_flight = InFlight::default();
+    let context = RemoverPieceContext { book: &yard.book, in_flight: &in_flight, now: NOW };
+    let verdict = yard.policy.exchange_outlook(yard.files[1], 100, context).unwrap();
+    let RoomVerdict::Exchanged { is_only_shown: true, files, .. } = verdict else {
+        panic!("{verdict:?}")
+    };
+    assert_eq!(files, [name("a").to_text()]);
+}
+
+#[test]
+fn an_exchange_that_is_no_longer_in_force_is_dropped() {
+    let rows = [("new", 100, 0, 9.0), ("a", 100, 1, 1.0)];
+    let mut yard = yard(&rows, 1, settings());
+    let proposal = yard.propose(&[(0, 100)]);
+    let masters = proposal.removals.iter().map(|removal| removal.file).collect();
+    let seen = Confirmation { asked_at: NOW, masters, ..Confirmation::default() };
+    for (in_force, expected) in [(true, 1), (false, 0)] {
+        yard.set_demand(in_force, |_, a_day| a_day);
+        let in_flight = InFlight::default();
+        let context = RemoverPieceContext { book: &yard.book, in_flight: &in_flight, now: NOW };
+        let (events, _) = yard.policy.confirm(proposal.removals.clone(), &seen, context);
+        assert_eq!(events.len(), expected);
+    }
+}
+
+#[test]
 fn a_copy_stays_for_its_minimum_time() {
     let rows = [("new", 100, 0, 9.0), ("a", 100, 1, 1.0), ("b", 100, 1, 2.0)];
     let mut yard = yard(&rows, 1, settings());
@@ -208,8 +327,6 @@ fn a_copy_stays_for_its_minimum_time() {
 #[test]
 fn pinned_ignored_and_hot_copies_are_never_exchanged() {
     use crate::catalog::load_balancer::rising::RisingHits;
-    use crate::remover::RemovalEvent;
-    use reelyard_replication::Piece;
     let rows =
         [("new", 100, 0, 9.0), ("M64adv", 100, 1, 0.0), ("hot", 100, 1, 0.0), ("pin", 100, 1, 0.0)];
     let mut settings = settings();
@@ -301,9 +418,11 @@ fn a_hot_file_needs_no_budget_and_replaces_the_least_demanded_copies() {
 }
 
 #[test]
-fn a_hot_file_with_few_hits_is_exchanged_like_a_cold_one() {
+fn a_hot_file_with_few_hits_is_exchanged_without_a_budget() {
     let rows = [("new", 100, 0, 9.0), ("a", 100, 1, 1.0)];
-    let mut yard = yard(&rows, 1, settings());
+    let mut settings = settings();
+    settings.exchange.daily_budget = DailyBudget::Bytes(0);
+    let mut yard = yard(&rows, 1, settings);
     let from = yard.policy.settings().make_room_hits;
     for (hits, is_exchange) in [(from - 1, true), (from, false)] {
         let proposal = yard.propose_with_hits(hits, &[(0, 100)]);
@@ -311,6 +430,8 @@ fn a_hot_file_with_few_hits_is_exchanged_like_a_cold_one() {
         let verdicts: Vec<_> = proposal.rooms.iter().map(|room| &room.verdict).collect();
         assert_eq!(verdicts.len(), 1);
         assert_eq!(matches!(verdicts[0], RoomVerdict::Exchanged { .. }), is_exchange, "{hits}");
+        let reason = &proposal.removals[0].reason;
+        assert!(matches!(reason, Reason::MakesRoom { .. }), "it is exempt from the budget");
     }
 }
 
