@@ -4,6 +4,7 @@
 
 pub mod actor_parts;
 pub mod address_range;
+pub mod call_version;
 pub mod change_feed;
 pub mod cluster_id;
 pub mod event;

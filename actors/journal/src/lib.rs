@@ -177,9 +177,9 @@ impl Journal {
         raft::not_ready()
     }
 
-    /// Answers a call of another node's journal, which its [`Transport`] carries here.
-    pub async fn answer(&self, request: &[u8]) -> Vec<u8> {
-        self.0.node.answer(request).await
+    /// Answers a call of the journal of the node `from`, which its [`Transport`] carries here.
+    pub async fn answer(&self, from: u64, request: &[u8]) -> Vec<u8> {
+        self.0.node.answer(from, request).await
     }
 
     /// How other nodes know this one.

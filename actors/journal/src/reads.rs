@@ -64,6 +64,18 @@ impl Journal {
         self.0.node.staleness()
     }
 
+    /// The time since a leader called that this node follows, since this node gave its vote, or since its start. It does
+    /// not count while the machine is suspended, and says nothing on a leader.
+    pub fn leader_silence(&self) -> Duration {
+        self.0.node.leader_silence()
+    }
+
+    /// The node that leads: this one if it certainly does, or the leader that it follows and has heard within
+    /// `journal.election_max`.
+    pub fn present_leader(&self) -> Option<u64> {
+        self.0.node.present_leader()
+    }
+
     /// Whether this node leads, and no other node can lead now. Unlike [`Journal::leadership`] it is exact also when
     /// the process was paused.
     pub fn certainly_leads(&self) -> bool {

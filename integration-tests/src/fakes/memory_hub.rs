@@ -219,7 +219,7 @@ impl MemoryHub {
     ) -> Result<Vec<u8>, NodeUnreachable> {
         let way = self.state().way;
         tokio::time::sleep(way).await;
-        let answer = self.reach(node, target)?.answer(&request).await;
+        let answer = self.reach(node, target)?.answer(node, &request).await;
         tokio::time::sleep(way).await;
         self.reach(target, node)?;
         Ok(answer)

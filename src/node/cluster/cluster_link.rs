@@ -16,7 +16,7 @@ use reelyard_replication::{MemberRecord, NodeIdentity};
 use tokio::sync::{Mutex, mpsc, watch};
 
 use super::change_log::ClusterCounts;
-use super::journal_member::{JournalMember, OpenedJournal};
+use super::journal_member::{JournalMember, OpenedJournal, times};
 use super::leader_calls::LeaderCalls;
 use super::node_service::{ForwardedStream, JoinParts, NodeService};
 use super::own_record::{own_record, own_url};
@@ -92,7 +92,8 @@ impl ClusterLink {
         let threads = TaskThreads::start("cluster", THREADS).map_err(ClusterLinkError::Threads)?;
         let journal = OpenedJournal::default();
         let election = &config.journal.election;
-        let member = Arc::new(JournalMember::new(identity, election, effective, journal.clone()));
+        let times = times(election, &config.cluster.clock);
+        let member = Arc::new(JournalMember::new(identity, times, effective, journal.clone()));
         let local = LocalNode::new(member.clone(), config.cluster.security(), clock.clone());
         let (sender, forwarded) = mpsc::channel(WAITING_STREAMS);
         let link = Arc::new(ClusterLink {

@@ -7,7 +7,7 @@ use reelyard_cluster::LocalMember;
 use reelyard_core::settings::{EffectiveSetting, Scope};
 use reelyard_journal::Journal;
 use reelyard_protocol::cluster::{ElectionTimes, SettingsDigest};
-use reelyard_replication::{ElectionConfig, MemberRecord, NodeIdentity};
+use reelyard_replication::{ClusterClockConfig, ElectionConfig, MemberRecord, NodeIdentity};
 
 /// The journal, once it is open. The network starts before it.
 #[derive(Clone, Default)]
@@ -40,12 +40,12 @@ impl JournalMember {
     /// The node with this identity, and with these settings in force.
     pub fn new(
         identity: NodeIdentity,
-        election: &ElectionConfig,
+        times: ElectionTimes,
         effective: &[EffectiveSetting],
         journal: OpenedJournal,
     ) -> Self {
         let settings = Mutex::new(digest(effective));
-        JournalMember { identity, times: times(election), settings, journal }
+        JournalMember { identity, times, settings, journal }
     }
 
     /// Takes the settings of a reload.
@@ -54,12 +54,14 @@ impl JournalMember {
     }
 }
 
-fn times(election: &ElectionConfig) -> ElectionTimes {
+/// The times of a node with these settings.
+pub fn times(election: &ElectionConfig, clock: &ClusterClockConfig) -> ElectionTimes {
     let millis = |time: Duration| u32::try_from(time.as_millis()).unwrap_or(u32::MAX);
     ElectionTimes {
         heartbeat_ms: millis(election.heartbeat),
         election_min_ms: millis(election.election_min),
         election_max_ms: millis(election.election_max),
+        clock_bound_ms: millis(clock.clock_bound),
     }
 }
 
@@ -90,5 +92,23 @@ impl LocalMember for JournalMember {
     fn members(&self) -> Vec<(u64, MemberRecord)> {
         let members = self.journal.get().map(Journal::members).unwrap_or_default();
         members.into_iter().map(|member| (member.number, member.record)).collect()
+    }
+
+    fn present_leader(&self) -> Option<u64> {
+        self.journal.get().and_then(Journal::present_leader)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use reelyard_protocol::cluster::PROTOCOL_VERSIONS;
+
+    use super::*;
+
+    /// A node with another version would be connected, and understand no call.
+    #[test]
+    fn the_greeting_names_the_version_of_the_calls() {
+        let called = Journal::not_ready().first().copied();
+        assert_eq!(called, Some(PROTOCOL_VERSIONS.max));
     }
 }

@@ -136,13 +136,13 @@ impl ClusterService for NodeService {
     fn answer(
         &self,
         _: CallKind,
-        _: NodeIdentity,
+        from: NodeIdentity,
         request: Vec<u8>,
     ) -> BoxFuture<'static, Vec<u8>> {
         let journal = self.journal.clone();
         async move {
             match journal.get() {
-                Some(journal) => journal.answer(&request).await,
+                Some(journal) => journal.answer(from.number, &request).await,
                 None => Journal::not_ready(),
             }
         }

@@ -134,7 +134,7 @@ fn check_common(local: &LocalNode, hello: &NodeHello) -> HelloVerdict<NodeIdenti
             RefusalKind::Timing,
             format!(
                 "node {number} has {}, and node {} has {times}: use the same journal.heartbeat, \
-                 journal.election_min and journal.election_max on all nodes",
+                 journal.election_min, journal.election_max and cluster.clock_bound on all nodes",
                 hello.times, own.number
             ),
         );

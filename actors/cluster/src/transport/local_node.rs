@@ -33,6 +33,9 @@ pub trait LocalMember: Send + Sync + 'static {
     /// whole log. Members of an entry that may still be cut off do not belong here, or a leader that must cut it
     /// off would be refused.
     fn members(&self) -> Vec<(u64, MemberRecord)>;
+
+    /// The node that leads and is heard now. It may be this one.
+    fn present_leader(&self) -> Option<u64>;
 }
 
 /// This node with its certificates, its clock and the record of its peers. The transport and the listener
@@ -95,6 +98,12 @@ impl LocalNode {
             && given.is_some_and(|given| number <= given)
     }
 
+    /// Whether a node with this number can be a member that the list of this node does not have yet. The list is current
+    /// while a leader is heard. Only the leader itself can be missing then: its first entries are on their way.
+    pub(super) fn may_be_newer(&self, number: u64) -> bool {
+        self.member.present_leader().is_none_or(|leader| leader == number)
+    }
+
     /// Whether a member is reached at this address. Names are not resolved.
     pub(super) fn is_address_of_member(&self, ip: IpAddr) -> bool {
         self.member.members().iter().any(|(_, record)| {
@@ -131,7 +140,12 @@ pub(super) fn hello_of_newcomer(
         expected,
         program: PROGRAM.to_owned(),
         levels: LEVELS,
-        times: ElectionTimes { heartbeat_ms: 0, election_min_ms: 0, election_max_ms: 0 },
+        times: ElectionTimes {
+            heartbeat_ms: 0,
+            election_min_ms: 0,
+            election_max_ms: 0,
+            clock_bound_ms: 0,
+        },
         settings: SettingsDigest::default(),
         clock: clock.reading().wall,
     }

@@ -1,51 +1,56 @@
 //! The calls between nodes and their answers, as bytes.
 
-use openraft::Vote;
-use openraft::error::RaftError;
-use openraft::raft::{AppendEntriesRequest, AppendEntriesResponse, VoteRequest, VoteResponse};
+use openraft::raft::AppendEntriesResponse;
+use reelyard_core::call_version::CALL_VERSION;
 use reelyard_replication::CallKind;
 use serde::{Deserialize, Serialize};
 
 use super::contact::{ContactMark, LeaderNews};
 use super::snapshot_transfer::{SnapshotPart, SnapshotProgress};
-use super::{LogId, Types};
+use super::wire::{WireAppend, WireAppended, WireCandidate, WireLogId, WireVote, WireVoted};
 
-/// Version of the calls between nodes. The bodies are openraft's types in postcard, so a new version of
-/// openraft, and any change of [`RaftRequest`] or [`RaftResponse`], needs another number. A test keeps the
-/// bytes.
-const VERSION: u8 = 6;
-
-/// A call from another node.
+/// A call from another node, in postcard behind [`CALL_VERSION`]. A test keeps the bytes.
 #[derive(Serialize, Deserialize)]
 pub(super) enum RaftRequest {
     Append {
-        request: AppendEntriesRequest<Types>,
+        request: WireAppend,
         news: Option<LeaderNews>,
     },
-    Vote(VoteRequest<u64>),
+    Vote(WireCandidate),
     Snapshot(SnapshotPart),
     /// The leader with the vote `own` wants all voters to follow the vote `candidate` instead.
     GiveWay {
-        own: Vote<u64>,
-        candidate: Vote<u64>,
+        own: WireVote,
+        candidate: WireVote,
     },
     /// The leader with the vote `own` wants the receiver to stand for election.
     Stand {
-        own: Vote<u64>,
+        own: WireVote,
     },
     /// The receiver confirms with a quorum that it leads, and answers the end of its log.
     ConfirmRead,
     /// Whether the receiver would vote for the caller, whose log ends with `last`.
     WouldVote {
-        last: Option<LogId>,
+        last: Option<WireLogId>,
     },
 }
 
 impl RaftRequest {
+    /// The node in whose name a call votes or leads.
+    pub(super) fn of_node(&self) -> Option<u64> {
+        match self {
+            RaftRequest::Append { request, .. } => Some(request.vote().node()),
+            RaftRequest::Vote(candidate) => Some(candidate.vote().node()),
+            RaftRequest::Snapshot(part) => Some(part.vote.node()),
+            RaftRequest::GiveWay { own, .. } | RaftRequest::Stand { own } => Some(own.node()),
+            RaftRequest::ConfirmRead | RaftRequest::WouldVote { .. } => None,
+        }
+    }
+
     /// The kind of the call. A heartbeat is an append without entries.
     pub(super) fn kind(&self) -> CallKind {
         match self {
-            RaftRequest::Append { request, .. } if request.entries.is_empty() => CallKind::Vote,
+            RaftRequest::Append { request, .. } if request.is_heartbeat() => CallKind::Vote,
             RaftRequest::Append { .. } => CallKind::Log,
             RaftRequest::Vote(_)
             | RaftRequest::GiveWay { .. }
@@ -57,14 +62,14 @@ impl RaftRequest {
     }
 }
 
-/// The answer of a node to a call.
+/// The answer of a node to a call. A failure is a text for people: the caller tries again in any case.
 #[derive(Serialize, Deserialize)]
 pub(super) enum RaftResponse {
     Append {
-        answer: Result<AppendEntriesResponse<u64>, RaftError<u64>>,
+        answer: Result<WireAppended, String>,
         mark: ContactMark,
     },
-    Vote(Result<VoteResponse<u64>, RaftError<u64>>),
+    Vote(Result<WireVoted, String>),
     Snapshot(SnapshotProgress),
     /// The journal there is starting or stopping.
     NotReady,
@@ -74,6 +79,8 @@ pub(super) enum RaftResponse {
     Followed(bool),
     /// The last entry that a read must see. None if no quorum confirms that the node leads.
     Confirmed(Option<u64>),
+    /// The node does not do this for the caller.
+    Refused(String),
 }
 
 /// The answer to every call while the raft node does not exist.
@@ -86,7 +93,7 @@ pub(super) fn encode<T: Serialize>(message: &T) -> Vec<u8> {
     // Encoding into a growing vector fails only for values that no message contains. The receiver refuses
     // an empty message.
     let body = postcard::to_stdvec(message).unwrap_or_default();
-    let mut bytes = vec![VERSION];
+    let mut bytes = vec![CALL_VERSION];
     bytes.extend_from_slice(&body);
     bytes
 }
@@ -94,7 +101,7 @@ pub(super) fn encode<T: Serialize>(message: &T) -> Vec<u8> {
 /// Reads a call or an answer; none if it has another version.
 pub(super) fn decode<T: serde::de::DeserializeOwned>(bytes: &[u8]) -> Option<T> {
     match bytes.split_first() {
-        Some((&VERSION, body)) => postcard::from_bytes(body).ok(),
+        Some((&CALL_VERSION, body)) => postcard::from_bytes(body).ok(),
         _ => None,
     }
 }
@@ -109,14 +116,16 @@ mod tests {
     use std::collections::BTreeMap;
 
     use openraft::error::Fatal;
+    use openraft::raft::{AppendEntriesRequest, VoteRequest, VoteResponse};
     use openraft::{
         CommittedLeaderId, Entry, EntryPayload, LogId, Membership, SnapshotMeta, StoredMembership,
+        Vote,
     };
 
     use super::*;
-    use crate::raft::CommitBatch;
     use crate::raft::members::MemberNode;
     use crate::raft::snapshot_transfer::SnapshotSource;
+    use crate::raft::{CommitBatch, Types};
     use reelyard_core::clock::Millis;
     use reelyard_core::cluster_id::StoreId;
     use reelyard_replication::MemberRecord;
@@ -153,26 +162,28 @@ mod tests {
         let mark = ContactMark { process: 7, at_us: 300, wall: Millis(6) };
         let wall = Some(Millis(-1));
         let news = LeaderNews { mark, age_us: 5, applied: 10, disk_full: true, wall, ahead_ms: 2 };
-        let appended = |answer| encode(&RaftResponse::Append { answer: Ok(answer), mark });
+        let appended =
+            |answer| encode(&RaftResponse::Append { answer: Ok(WireAppended::from(answer)), mark });
         let part = SnapshotPart {
             source: SnapshotSource { node: 1, number: 4, bytes: 600 },
-            vote,
+            vote: vote.into(),
             meta: SnapshotMeta {
                 last_log_id: Some(log_id(9)),
                 last_membership: StoredMembership::default(),
                 snapshot_id: "3-9".to_owned(),
-            },
+            }
+            .into(),
             offset: 512,
             data: vec![1, 2, 3],
         };
-        let fatal = RaftError::Fatal(Fatal::Stopped);
+        let fatal = Fatal::<u64>::Stopped.to_string();
         let voted = VoteResponse { vote, vote_granted: true, last_log_id: Some(log_id(4)) };
         let failed = SnapshotProgress::Failed { why: "no".to_owned() };
         vec![
             (
-                encode(&RaftRequest::Append { request: append, news: Some(news) }),
+                encode(&RaftRequest::Append { request: append.into(), news: Some(news) }),
                 concat!(
-                    "060003010101030106030301070102010003010800",
+                    "070003010101030106030301070102010003010800",
                     "03010902020101020102020185017b2276657273696f6e223a2231222c227374",
                     "6f7265223a223030303030303030303030303030303030303030303030303030",
                     "303030303031222c22636c7573746572223a2231302e302e302e313a38303832",
@@ -185,33 +196,40 @@ mod tests {
                     "010301050107ac020c050a01010104",
                 ),
             ),
-            (encode(&RaftRequest::Vote(VoteRequest::new(vote, None))), "060103010100"),
+            (encode(&RaftRequest::Vote(VoteRequest::new(vote, None).into())), "070103010100"),
             (
                 encode(&RaftRequest::Snapshot(part)),
-                "06020104d8040301010103010900000003332d39800403010203",
+                "07020104d8040301010103010900000003332d39800403010203",
             ),
-            (appended(AppendEntriesResponse::Success), "0600000007ac020c"),
-            (appended(AppendEntriesResponse::Conflict), "0600000207ac020c"),
-            (encode(&RaftResponse::Vote(Ok(voted))), "0601000301010101030104"),
-            (encode(&RaftResponse::Vote(Err(fatal))), "0601010102"),
+            (appended(AppendEntriesResponse::Success), "0700000007ac020c"),
+            (appended(AppendEntriesResponse::Conflict), "0700000207ac020c"),
+            (encode(&RaftResponse::Vote(Ok(voted.into()))), "0701000301010101030104"),
+            (encode(&RaftResponse::Vote(Err(fatal))), "0701010c726166742073746f70706564"),
             (
                 encode(&RaftResponse::Snapshot(SnapshotProgress::Wants { offset: 512 })),
-                "0602008004",
+                "0702008004",
             ),
-            (encode(&RaftResponse::Snapshot(SnapshotProgress::Busy)), "060201"),
-            (encode(&RaftResponse::Snapshot(SnapshotProgress::Done { vote })), "060202030101"),
-            (encode(&RaftResponse::Snapshot(failed)), "060203026e6f"),
-            (encode(&RaftResponse::NotReady), "0603"),
-            (encode(&RaftResponse::NotUnderstood), "0604"),
+            (encode(&RaftResponse::Snapshot(SnapshotProgress::Busy)), "070201"),
             (
-                encode(&RaftRequest::GiveWay { own: vote, candidate: Vote::new(4, 2) }),
-                "0603030101040200",
+                encode(&RaftResponse::Snapshot(SnapshotProgress::Done { vote: vote.into() })),
+                "070202030101",
             ),
-            (encode(&RaftRequest::Stand { own: vote }), "0604030101"),
-            (encode(&RaftResponse::Followed(true)), "060501"),
-            (encode(&RaftRequest::ConfirmRead), "0605"),
-            (encode(&RaftRequest::WouldVote { last: Some(log_id(4)) }), "060601030104"),
-            (encode(&RaftResponse::Confirmed(Some(9))), "06060109"),
+            (encode(&RaftResponse::Snapshot(failed)), "070203026e6f"),
+            (encode(&RaftResponse::NotReady), "0703"),
+            (encode(&RaftResponse::NotUnderstood), "0704"),
+            (
+                encode(&RaftRequest::GiveWay {
+                    own: vote.into(),
+                    candidate: Vote::new(4, 2).into(),
+                }),
+                "0703030101040200",
+            ),
+            (encode(&RaftRequest::Stand { own: vote.into() }), "0704030101"),
+            (encode(&RaftResponse::Followed(true)), "070501"),
+            (encode(&RaftRequest::ConfirmRead), "0705"),
+            (encode(&RaftRequest::WouldVote { last: Some(log_id(4).into()) }), "070601030104"),
+            (encode(&RaftResponse::Confirmed(Some(9))), "07060109"),
+            (encode(&RaftResponse::Refused("no".to_owned())), "0707026e6f"),
         ]
     }
 
@@ -227,14 +245,14 @@ mod tests {
             .filter(|(bytes, kept)| bytes != kept)
             .map(|(bytes, kept)| format!("{kept} is now {bytes}"))
             .collect();
-        assert!(changed.is_empty(), "raise VERSION:\n{}", changed.join("\n"));
+        assert!(changed.is_empty(), "raise CALL_VERSION:\n{}", changed.join("\n"));
     }
 
     #[test]
     fn a_call_of_another_version_is_not_read() {
         let mut bytes = encode(&RaftResponse::NotReady);
         assert!(decode::<RaftResponse>(&bytes).is_some());
-        bytes[0] = VERSION + 1;
+        bytes[0] = CALL_VERSION + 1;
         assert!(decode::<RaftResponse>(&bytes).is_none());
     }
 

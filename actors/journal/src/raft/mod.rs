@@ -18,6 +18,7 @@ mod snapshot_transfer;
 mod start;
 mod state_machine;
 mod watcher;
+mod wire;
 
 use std::fmt;
 use std::sync::Arc;

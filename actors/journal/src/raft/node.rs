@@ -150,41 +150,50 @@ impl RaftNode {
         }
     }
 
-    /// Answers another node's call.
-    pub(crate) async fn answer(&self, request: &[u8]) -> Vec<u8> {
+    /// Answers a call of the node `from`.
+    pub(crate) async fn answer(&self, from: u64, request: &[u8]) -> Vec<u8> {
         let Some(raft) = self.raft.get() else {
             return encode(&RaftResponse::NotReady);
         };
-        let response = match decode(request) {
+        let request: Option<RaftRequest> = decode(request);
+        if let Some(node) = request.as_ref().and_then(RaftRequest::of_node)
+            && node != from
+        {
+            let why = format!("node {from} calls in the name of node {node}");
+            tracing::warn!(from, node, "a call in the name of another node is refused");
+            return encode(&RaftResponse::Refused(why));
+        }
+        let response = match request {
             Some(RaftRequest::Append { request, news }) => {
                 self.snapshots.drop_given_up();
-                let answer = raft.append_entries(request).await;
+                let answer = raft.append_entries(request.into()).await;
                 if answer.as_ref().is_ok_and(follows) {
                     self.contact.record_leader();
                 }
                 if let Some(news) = news.filter(|_| answer.as_ref().is_ok_and(follows)) {
                     self.contact.record_call(news, *self.peers.position.shown().borrow());
                 }
+                let answer = answer.map(Into::into).map_err(|error| error.to_string());
                 RaftResponse::Append { answer, mark: self.contact.mark() }
             }
             Some(RaftRequest::Vote(request)) => {
-                let answer = raft.vote(request).await;
+                let answer = raft.vote(request.into()).await;
                 if answer.as_ref().is_ok_and(|answer| answer.vote_granted) {
                     self.contact.record_vote();
                 }
-                RaftResponse::Vote(answer)
+                RaftResponse::Vote(answer.map(Into::into).map_err(|error| error.to_string()))
             }
             Some(RaftRequest::Snapshot(part)) => {
                 RaftResponse::Snapshot(self.snapshots.take(raft, part).await)
             }
-            Some(RaftRequest::GiveWay { own, candidate }) => {
-                RaftResponse::Followed(self.follow_hand_over(raft, own, Some(candidate)).await)
-            }
+            Some(RaftRequest::GiveWay { own, candidate }) => RaftResponse::Followed(
+                self.follow_hand_over(raft, own.into(), Some(candidate.into())).await,
+            ),
             Some(RaftRequest::Stand { own }) => {
-                RaftResponse::Followed(self.follow_hand_over(raft, own, None).await)
+                RaftResponse::Followed(self.follow_hand_over(raft, own.into(), None).await)
             }
             Some(RaftRequest::WouldVote { last }) => {
-                RaftResponse::Followed(self.would_vote(raft, last))
+                RaftResponse::Followed(self.would_vote(raft, last.map(Into::into)))
             }
             Some(RaftRequest::ConfirmRead) => {
                 RaftResponse::Confirmed(self.confirm_read(raft).await)

@@ -79,6 +79,22 @@ impl RaftNode {
         Some(now.saturating_sub(known?))
     }
 
+    /// The time since this node heard a leader.
+    pub(crate) fn leader_silence(&self) -> Duration {
+        self.contact.leader_silence()
+    }
+
+    /// The leader, if this node is sure that it leads, or has just heard it.
+    pub(crate) fn present_leader(&self) -> Option<u64> {
+        match *self.leadership().borrow() {
+            Leadership::Leading { .. } if self.certainly_leads() => Some(self.id),
+            Leadership::Following { leader } if self.leader_silence() <= self.patience => {
+                Some(leader)
+            }
+            _ => None,
+        }
+    }
+
     /// Whether this node follows a leader whose disk is full.
     pub(crate) fn is_leader_disk_full(&self) -> bool {
         let follows = matches!(*self.leadership().borrow(), Leadership::Following { .. });

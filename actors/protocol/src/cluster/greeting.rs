@@ -11,6 +11,7 @@
 
 use std::fmt;
 
+use reelyard_core::call_version::CALL_VERSION;
 use serde::Serialize;
 
 use super::hello::NodeHello;
@@ -20,7 +21,8 @@ use super::refusal::ConnectionRefusal;
 pub const LARGEST_GREETING: usize = 4096;
 
 /// The versions of the calls between nodes that this program knows.
-pub const PROTOCOL_VERSIONS: ProtocolVersions = ProtocolVersions { min: 1, max: 1 };
+pub const PROTOCOL_VERSIONS: ProtocolVersions =
+    ProtocolVersions { min: CALL_VERSION, max: CALL_VERSION };
 
 /// Begins each greeting.
 const MARK: [u8; 4] = *b"RYCL";

@@ -76,7 +76,7 @@ impl fmt::Display for FormatLevels {
     }
 }
 
-/// The times of elections, in milliseconds.
+/// The times of elections, in milliseconds, and how far a clock may be wrong. Leases depend on all of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ElectionTimes {
     /// Interval between two heartbeats.
@@ -85,12 +85,18 @@ pub struct ElectionTimes {
     pub election_min_ms: u32,
     /// Longest time without a heartbeat before an election.
     pub election_max_ms: u32,
+    /// Largest distance of a wall clock from the median of the voters.
+    pub clock_bound_ms: u32,
 }
 
 impl fmt::Display for ElectionTimes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let ElectionTimes { heartbeat_ms, election_min_ms, election_max_ms } = self;
-        write!(f, "heartbeat {heartbeat_ms} ms, election {election_min_ms} to {election_max_ms} ms")
+        let ElectionTimes { heartbeat_ms, election_min_ms, election_max_ms, clock_bound_ms } = self;
+        write!(
+            f,
+            "heartbeat {heartbeat_ms} ms, election {election_min_ms} to {election_max_ms} ms, clock bound \
+             {clock_bound_ms} ms"
+        )
     }
 }
 

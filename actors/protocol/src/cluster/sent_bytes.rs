@@ -16,7 +16,12 @@ fn hello() -> NodeHello {
         expected: Some(AddressedNode { number: 3, store: Some(StoreId::from(0xb3)) }),
         program: "0.1.0".to_owned(),
         levels: FormatLevels { min: 1, max: 2 },
-        times: ElectionTimes { heartbeat_ms: 100, election_min_ms: 250, election_max_ms: 500 },
+        times: ElectionTimes {
+            heartbeat_ms: 100,
+            election_min_ms: 250,
+            election_max_ms: 500,
+            clock_bound_ms: 1000,
+        },
         settings: SettingsDigest([7; 32]),
         clock: Millis(1_795_000_000_000),
     }
@@ -72,15 +77,15 @@ fn sent_bytes_between_nodes_of_a_cluster_stay() {
     let kept = [
         (
             Greeting::Hello(Box::new(hello())).encode(),
-            "5259434c0101000201000000000000000000000000000000c102000000000000000000000000000000b2010301000000000000000000000000000000b305302e312e30010264fa01f403070707070707070707070707070707070707070707070707070707070707070780f8b2e5bd68",
+            "5259434c0707000201000000000000000000000000000000c102000000000000000000000000000000b2010301000000000000000000000000000000b305302e312e30010264fa01f403e807070707070707070707070707070707070707070707070707070707070707070780f8b2e5bd68",
         ),
         (
             Greeting::Hello(Box::new(newcomer())).encode(),
-            "5259434c01010004000005302e312e30010264fa01f403070707070707070707070707070707070707070707070707070707070707070780f8b2e5bd68",
+            "5259434c07070004000005302e312e30010264fa01f403e807070707070707070707070707070707070707070707070707070707070707070780f8b2e5bd68",
         ),
         (
             Greeting::Refused(refusal()).encode(),
-            "5259434c0101010f616e6f746865722d636c7573746572026e6f",
+            "5259434c0707010f616e6f746865722d636c7573746572026e6f",
         ),
         (head.to_vec(), "0000000000000005"),
         (answer.to_vec(), "0000000000000005fffffffffffffffe00000009"),
@@ -128,14 +133,14 @@ fn members_of_a_later_hello_are_ignored() {
     bytes[5] = 9;
     bytes.extend([1, 2, 3]);
     let read = Greeting::read(&bytes).unwrap();
-    assert_eq!(read.versions, ProtocolVersions { min: 1, max: 9 });
+    assert_eq!(read.versions, ProtocolVersions { min: 7, max: 9 });
     assert_eq!(read.greeting, Some(Greeting::Hello(Box::new(hello()))));
 }
 
 #[test]
 fn a_hello_without_a_common_version_is_not_parsed() {
     let mut bytes = Greeting::Hello(Box::new(hello())).encode();
-    (bytes[4], bytes[5]) = (7, 9);
+    (bytes[4], bytes[5]) = (8, 9);
     bytes.truncate(8);
     let read = Greeting::read(&bytes).unwrap();
     assert_eq!(read.versions.common(PROTOCOL_VERSIONS), None);
@@ -145,7 +150,7 @@ fn a_hello_without_a_common_version_is_not_parsed() {
 #[test]
 fn a_refusal_of_any_version_is_read() {
     let mut bytes = Greeting::Refused(refusal()).encode();
-    (bytes[4], bytes[5]) = (7, 9);
+    (bytes[4], bytes[5]) = (8, 9);
     assert_eq!(Greeting::read(&bytes).unwrap().greeting, Some(Greeting::Refused(refusal())));
     let later = String::from_utf8_lossy(&bytes).replace("another-cluster", "another-climate");
     let Some(Greeting::Refused(read)) = Greeting::read(later.as_bytes()).unwrap().greeting else {

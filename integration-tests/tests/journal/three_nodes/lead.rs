@@ -1,5 +1,6 @@
 //! The lead goes to another node when it must, and only then.
 
+use reelyard_core::call_version::CALL_VERSION;
 use reelyard_journal::HandOverError;
 
 use super::*;
@@ -56,6 +57,12 @@ fn a_hand_over_needs_no_election_and_loses_no_commit() {
         assert_eq!(refused, HandOverError::NotLeader { leader: Some(leader) });
         let missing = cluster.members[&leader].journal.hand_over(Some(9)).await.unwrap_err();
         assert_eq!(missing, HandOverError::NoVoter(9));
+        // Node 2 asks for votes in the name of node 1, in term 99.
+        let vote = [CALL_VERSION, 1, 99, 1, 0, 0];
+        let answer = cluster.members[&leader].journal.answer(2, &vote).await;
+        let why = String::from_utf8_lossy(&answer);
+        assert!(why.contains("node 2 calls in the name of node 1"), "{answer:?}");
+        assert!(cluster.members[&leader].journal.status().term < 99);
         cluster.stop().await;
     });
 }

@@ -156,11 +156,11 @@ impl Admission<'_> {
             return check_newcomer(self.local, hello).map(|()| None);
         }
         let identity = check_caller(self.local, hello)?;
-        // A number that is not in the list may be newer than the list of this node, which is behind then. Requests of
-        // clients need a known member: it vouches for their addresses.
-        if hello.purpose == ConnectionUse::Forward
-            && self.local.record_of(identity.number).is_none()
-        {
+        // A number that is not in the list may be newer than the list of this node, which is behind then. The name in
+        // its certificate cannot be compared. Requests of clients need a known member: it vouches for their addresses.
+        let is_unknown = self.local.record_of(identity.number).is_none();
+        let is_for_members = hello.purpose == ConnectionUse::Forward;
+        if is_unknown && (is_for_members || !self.local.may_be_newer(identity.number)) {
             let why =
                 format!("node {} is not in the list of members of this node", identity.number);
             return Err(ConnectionRefusal::new(RefusalKind::AnotherNode, why));

@@ -30,7 +30,12 @@ pub(super) const CLUSTER: u128 = 0xc1;
 pub(super) const WAIT: &[u8] = b"wait";
 
 pub(super) fn times() -> ElectionTimes {
-    ElectionTimes { heartbeat_ms: 100, election_min_ms: 250, election_max_ms: 500 }
+    ElectionTimes {
+        heartbeat_ms: 100,
+        election_min_ms: 250,
+        election_max_ms: 500,
+        clock_bound_ms: 1000,
+    }
 }
 
 /// The facts of a node. Tests change them.
@@ -38,11 +43,13 @@ pub(super) struct TestMember {
     pub(super) identity: NodeIdentity,
     pub(super) times: ElectionTimes,
     pub(super) members: Mutex<Vec<(u64, MemberRecord)>>,
+    pub(super) leader: Mutex<Option<u64>>,
 }
 
 impl TestMember {
     pub(super) fn new(number: u64) -> Self {
-        TestMember { identity: identity(number), times: times(), members: Mutex::default() }
+        let (members, leader) = (Mutex::default(), Mutex::default());
+        TestMember { identity: identity(number), times: times(), members, leader }
     }
 }
 
@@ -61,6 +68,10 @@ impl LocalMember for TestMember {
 
     fn members(&self) -> Vec<(u64, MemberRecord)> {
         self.members.lock().unwrap().clone()
+    }
+
+    fn present_leader(&self) -> Option<u64> {
+        *self.leader.lock().unwrap()
     }
 }
 

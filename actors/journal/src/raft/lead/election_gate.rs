@@ -75,7 +75,8 @@ impl RaftNode {
     /// The number of a voter that would vote for this node. None if it would not, or does not answer.
     async fn ask_for_vote(&self, member: Member, last: Option<LogId>) -> Option<u64> {
         let peer = self.peers.peer(member.number, &member.record);
-        match timeout(self.patience, peer.call(RaftRequest::WouldVote { last })).await {
+        let request = RaftRequest::WouldVote { last: last.map(Into::into) };
+        match timeout(self.patience, peer.call(request)).await {
             Ok(Ok(RaftResponse::Followed(true))) => Some(member.number),
             _ => None,
         }

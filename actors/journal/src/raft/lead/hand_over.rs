@@ -97,13 +97,14 @@ impl RaftNode {
         let others = self.members().into_iter().filter(|member| {
             member.is_voter && member.number != self.id && member.number != voter.number
         });
-        let asked = others.map(|member| self.ask(member, RaftRequest::GiveWay { own, candidate }));
+        let give_way = || RaftRequest::GiveWay { own: own.into(), candidate: candidate.into() };
+        let asked = others.map(|member| self.ask(member, give_way()));
         for failed in join_all(asked).await.into_iter().filter_map(Result::err) {
             tracing::debug!(%failed, "a voter does not give way to the next leader");
         }
         self.give_way(raft, candidate).await;
         let node = voter.number;
-        let stood = self.ask(voter, RaftRequest::Stand { own }).await;
+        let stood = self.ask(voter, RaftRequest::Stand { own: own.into() }).await;
         // Until then the end of the hold would show this node as the leader once more.
         let mut session = self.session();
         let leads = session.wait_for(|now| now.leadership.epoch() != Some(epoch));

@@ -131,7 +131,7 @@ impl RaftNetwork<Types> for PeerNetwork {
         request: VoteRequest<u64>,
         _: RPCOption,
     ) -> Result<VoteResponse<u64>, CallError<RaftError<u64>>> {
-        let answer = self.peer.call(RaftRequest::Vote(request)).await;
+        let answer = self.peer.call(RaftRequest::Vote(request.into())).await;
         let answer = answer.map(|response| match response {
             RaftResponse::Vote(answer) => Some(answer),
             _ => None,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use openraft::error::{RPCError, RaftError, RemoteError, Unreachable as PeerUnreachable};
+use openraft::error::{RPCError, RaftError, Unreachable as PeerUnreachable};
 use openraft::raft::{AppendEntriesRequest, AppendEntriesResponse};
 use openraft::{Snapshot, Vote};
 use reelyard_replication::{CallTarget, NodeUnreachable, Transport};
@@ -64,6 +64,7 @@ impl Peer {
         match decode(&answer) {
             Some(RaftResponse::NotReady) => Err(unreachable("its journal is not ready")),
             Some(RaftResponse::NotUnderstood) => Err(unreachable(ANOTHER_VERSION)),
+            Some(RaftResponse::Refused(why)) => Err(unreachable(&why)),
             Some(response) => Ok(response),
             None => Err(unreachable(ANOTHER_VERSION)),
         }
@@ -102,9 +103,10 @@ impl Peer {
         let state = (self.position.applied(), self.room.borrow().full.is_some());
         let news = self.quorum.news(to, term, state);
         let sent = self.quorum.now();
-        let answer = self.call(RaftRequest::Append { request, news }).await;
+        let answer = self.call(RaftRequest::Append { request: request.into(), news }).await;
         let answer = answer.map(|response| match response {
             RaftResponse::Append { answer, mark } => {
+                let answer: Result<AppendEntriesResponse<u64>, String> = answer.map(Into::into);
                 let followed = answer.as_ref().is_ok_and(follows).then_some(term);
                 self.quorum.answered(to, mark, (sent, followed));
                 Some(answer)
@@ -146,13 +148,13 @@ impl Peer {
     }
 
     /// The answer to a call in openraft's form. None if it is the answer to another kind of call.
-    pub(super) fn raft_answer<T, E: std::error::Error>(
+    pub(super) fn raft_answer<A, T: From<A>>(
         &self,
-        answer: Result<Option<Result<T, E>>, NodeUnreachable>,
-    ) -> Result<T, CallError<E>> {
+        answer: Result<Option<Result<A, String>>, NodeUnreachable>,
+    ) -> Result<T, CallError<RaftError<u64>>> {
         let unreachable = match answer {
-            Ok(Some(Ok(answer))) => return Ok(answer),
-            Ok(Some(Err(error))) => return Err(RemoteError::new(self.target.node, error).into()),
+            Ok(Some(Ok(answer))) => return Ok(answer.into()),
+            Ok(Some(Err(why))) => NodeUnreachable { node: self.target.node, why },
             Ok(None) => self.another_kind(),
             Err(unreachable) => unreachable,
         };

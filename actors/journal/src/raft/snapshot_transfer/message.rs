@@ -1,9 +1,8 @@
 //! The calls of a transfer.
 
-use openraft::{SnapshotMeta, Vote};
 use serde::{Deserialize, Serialize};
 
-use crate::raft::members::MemberNode;
+use crate::raft::wire::{WireSnapshotMeta, WireVote};
 
 /// Identifies the bytes of a snapshot. Two nodes write the same state in different bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -22,9 +21,9 @@ pub(in crate::raft) struct SnapshotPart {
     /// The snapshot.
     pub(in crate::raft) source: SnapshotSource,
     /// The vote of the leader that sends it.
-    pub(in crate::raft) vote: Vote<u64>,
+    pub(in crate::raft) vote: WireVote,
     /// The position in the log, and the members there.
-    pub(in crate::raft) meta: SnapshotMeta<u64, MemberNode>,
+    pub(in crate::raft) meta: WireSnapshotMeta,
     /// The position of the data in the snapshot.
     pub(in crate::raft) offset: u64,
     /// The next bytes.
@@ -44,7 +43,7 @@ pub(in crate::raft) enum SnapshotProgress {
     /// The snapshot is installed, or refused because of a newer vote.
     Done {
         /// The vote of the receiver.
-        vote: Vote<u64>,
+        vote: WireVote,
     },
     /// It could not take the part. The sender may try again later.
     Failed {

@@ -109,7 +109,7 @@ impl ReceiverState {
         outcome: Result<Vote<u64>, NotInstalled>,
     ) -> Option<SnapshotProgress> {
         let error = match outcome {
-            Ok(vote) => return Some(SnapshotProgress::Done { vote }),
+            Ok(vote) => return Some(SnapshotProgress::Done { vote: vote.into() }),
             Err(NotInstalled::Outvoted) => return None,
             Err(error) => error,
         };
@@ -140,13 +140,13 @@ impl SnapshotReceiver {
             (metrics.vote, metrics.last_applied)
         };
         let mut state = self.state.lock().await;
-        let has_all = part.meta.last_log_id <= applied;
+        let has_all = part.meta.last() <= applied;
         // A leader of an earlier term must not displace the snapshot of the current one.
-        if has_all || vote > part.vote {
+        if has_all || vote > part.vote.into() {
             if has_all {
                 state.incoming = None;
             }
-            return SnapshotProgress::Done { vote };
+            return SnapshotProgress::Done { vote: vote.into() };
         }
         if let Some(progress) = Self::outcome(&mut state, part.source).await {
             return progress;
@@ -226,7 +226,8 @@ impl SnapshotReceiver {
             let stage = IncomingStage::Receiving { file, have };
             (stage, SnapshotProgress::Wants { offset: have })
         } else {
-            let install = install(raft.clone(), self.owners.clone(), file, meta, vote);
+            let install =
+                install(raft.clone(), self.owners.clone(), file, meta.into(), vote.into());
             (IncomingStage::Installing(tokio::spawn(install)), SnapshotProgress::Busy)
         };
         *incoming = Some(IncomingSnapshot { source, stage, last_part: Instant::now() });

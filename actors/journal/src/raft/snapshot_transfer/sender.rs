@@ -10,6 +10,7 @@ use tokio::time::{Instant, sleep};
 use super::{SnapshotPart, SnapshotProgress, SnapshotSource};
 use crate::raft::members::MemberNode;
 use crate::raft::snapshot_body::{SnapshotBody, SnapshotBodyError};
+use crate::raft::wire::{WireSnapshotMeta, WireVote};
 
 /// Bytes of one call.
 const PART_BYTES: usize = 1 << 20;
@@ -38,8 +39,8 @@ pub(in crate::raft) enum SnapshotNotSent {
 /// A snapshot on its way to another node: it makes the next call, and takes the answer.
 pub(in crate::raft) struct SnapshotSender {
     target: u64,
-    vote: Vote<u64>,
-    meta: SnapshotMeta<u64, MemberNode>,
+    vote: WireVote,
+    meta: WireSnapshotMeta,
     body: Arc<SnapshotBody>,
     source: SnapshotSource,
     /// The last answer. None before the first call.
@@ -64,8 +65,8 @@ impl SnapshotSender {
         let source = SnapshotSource { node, number, bytes };
         Ok(SnapshotSender {
             target,
-            vote,
-            meta,
+            vote: vote.into(),
+            meta: meta.into(),
             body,
             source,
             progress: None,
@@ -99,7 +100,7 @@ impl SnapshotSender {
         progress: SnapshotProgress,
     ) -> Result<Option<Vote<u64>>, SnapshotNotSent> {
         match progress {
-            SnapshotProgress::Done { vote } => return Ok(Some(vote)),
+            SnapshotProgress::Done { vote } => return Ok(Some(vote.into())),
             SnapshotProgress::Failed { why } => {
                 return Err(NodeUnreachable { node: self.target, why }.into());
             }

@@ -133,13 +133,13 @@ impl ClusterService for JournalService {
     fn answer(
         &self,
         _: CallKind,
-        _: NodeIdentity,
+        from: NodeIdentity,
         request: Vec<u8>,
     ) -> BoxFuture<'static, Vec<u8>> {
         let journal = self.0.get().cloned();
         async move {
             match journal {
-                Some(journal) => journal.answer(&request).await,
+                Some(journal) => journal.answer(from.number, &request).await,
                 None => Journal::not_ready(),
             }
         }
@@ -168,7 +168,12 @@ impl LocalMember for BenchMember {
 
     /// Only compared with those of the other members.
     fn times(&self) -> ElectionTimes {
-        ElectionTimes { heartbeat_ms: 100, election_min_ms: 250, election_max_ms: 500 }
+        ElectionTimes {
+            heartbeat_ms: 100,
+            election_min_ms: 250,
+            election_max_ms: 500,
+            clock_bound_ms: 1000,
+        }
     }
 
     fn settings(&self) -> SettingsDigest {
@@ -178,6 +183,10 @@ impl LocalMember for BenchMember {
     /// Not known before the journal is open: an empty list lets every node of the cluster in.
     fn members(&self) -> Vec<(u64, MemberRecord)> {
         Vec::new()
+    }
+
+    fn present_leader(&self) -> Option<u64> {
+        None
     }
 }
 
