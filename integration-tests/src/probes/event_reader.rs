@@ -36,10 +36,15 @@ impl EventReader {
 
     /// Opens the event stream at another path.
     pub fn open_at(yard: &ProcessYard, path: &str, more: &[&str]) -> Result<Self> {
+        Self::open_url(&format!("http://{}{path}", yard.node), &yard.bearer(), more)
+    }
+
+    /// Opens an event stream with the header `bearer`.
+    pub fn open_url(url: &str, bearer: &str, more: &[&str]) -> Result<Self> {
         let mut curl = Command::new("curl")
-            .args(["-sSN", "--fail-with-body", "-H", &yard.bearer()])
+            .args(["-sSN", "--fail-with-body", "-H", bearer])
             .args(more)
-            .arg(format!("http://{}{path}", yard.node))
+            .arg(url)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .spawn()?;

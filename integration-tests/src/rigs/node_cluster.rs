@@ -10,6 +10,7 @@ use tempfile::TempDir;
 
 use super::binary::{self, ProgramOutput};
 use super::yard::{RoleProcess, bearer_in, free_addr, wait_for};
+use crate::probes::event_reader::EventReader;
 
 /// One node of a cluster: its file, its addresses and its process.
 pub struct ClusterNode {
@@ -227,6 +228,14 @@ impl NodeCluster {
             curl.args(["--data-urlencode", field]);
         }
         CurlAnswer::read(&String::from_utf8_lossy(&curl.arg(&url).output().ok()?.stdout))
+    }
+
+    /// Follows the events at this path of a node as the administrator, after the event `last` if it is not empty.
+    pub fn follow(&self, index: usize, path: &str, last: &str) -> Result<EventReader> {
+        let url = format!("http://{}{path}", self.nodes[index].api);
+        let last = format!("Last-Event-ID: {last}");
+        let more: &[&str] = if last.ends_with(' ') { &[] } else { &["-H", &last] };
+        EventReader::open_url(&url, &bearer_in(&self.nodes[0].data_dir), more)
     }
 
     /// Whether bytes of a client wait at the API of a node that does not read them, because it is paused.

@@ -2,6 +2,7 @@
 
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
@@ -9,8 +10,11 @@ use reelyard_integration_tests::rigs::binary;
 use reelyard_integration_tests::rigs::node_cluster::{NodeCluster, voters};
 use reelyard_integration_tests::rigs::yard::wait_for;
 
-/// A node without a leader refuses a change within 3 s. The rest is for a machine with other work.
-const NOTICED: Duration = Duration::from_secs(6);
+/// A node without a leader refuses a change within this time.
+const NOTICED: Duration = Duration::from_secs(3);
+
+/// A leader that no quorum has answered for this time may have been replaced.
+const LEASE: Duration = Duration::from_millis(500);
 
 fn create_token(cluster: &NodeCluster, index: usize, name: &str) -> Result<(), String> {
     let created = cluster.call(index, &["token", "create", name, "--role", "viewer"]);
@@ -37,13 +41,24 @@ fn three_nodes_answer_changes_anywhere_and_survive_the_loss_of_the_leader() -> R
             page.body.contains(&format!("Node {leader} leads, epoch {epoch}")).then_some(())
         })?;
     }
+    // Each node passes the changes of the leader on, under the ids of the leader.
+    let readers = [0, 1].map(|index| cluster.follow(index, "/api/v1/events?kinds=box", ""));
+    let put = cluster.call(2, &["box", "pools", "put", "judge", "--size", "9"]);
+    assert_eq!(put.code, Some(0), "{}", put.err);
+    let [of_leader, passed_on] = readers;
+    let (of_leader, passed_on) = (of_leader?, passed_on?);
+    let last = passed_on.next()?.id;
+    assert_eq!(of_leader.next()?.id, last);
     if let Some(leader) = &mut cluster.nodes[0].process {
         leader.kill();
     }
+    // They end with its lead. The next leader has other ids, and says so.
+    assert!(passed_on.ended()?, "the events of a lost leader end like any answer");
     cluster.wait(1, "another node leads and takes a change", |view| {
         let led = view["leader"].as_u64().is_some_and(|leader| leader != 1);
         (led && create_token(&cluster, 1, "after").is_ok()).then_some(())
     })?;
+    assert_eq!(cluster.follow(1, "/api/v1/events?kinds=box", &last)?.next()?.kind, "reset");
     // The former leader comes back, follows, and passes changes on.
     cluster.start(0)?;
     cluster.wait(0, "the former leader has the change", |_| {
@@ -249,9 +264,20 @@ fn an_operator_sees_who_is_missing_and_when_no_change_is_possible() -> Result<()
     let shown = cluster.call(0, &["cluster", "status"]);
     assert!(shown.out.contains("warning: node 3"), "{}", shown.out);
     assert!(led(0)?, "two of three are a quorum");
-    // The second loss leaves no quorum.
-    let second = cluster.nodes[1].process.as_ref().context("not started")?;
-    second.pause()?;
+    // The second loss leaves no quorum. The leader was paused too, and already its first answer says so.
+    let first = cluster.process(0)?;
+    for process in [first, second] {
+        process.pause()?;
+    }
+    let paused = Instant::now();
+    let (_, text) = thread::scope(|scope| {
+        let asked = scope.spawn(|| readiness(&cluster, 0));
+        wait_for("the request waits", &[], || cluster.has_waiting_request(0).then_some(()))?;
+        wait_for("its lead is over", &[], || (paused.elapsed() > LEASE).then_some(()))?;
+        first.wake()?;
+        asked.join().map_err(|_| anyhow::anyhow!("the client panicked"))?
+    })?;
+    assert!(text.contains("no node leads the yard"), "{text}");
     cluster.wait(0, "no change is possible", |view| view["hindrance"].as_str().map(drop))?;
     let (code, text) = readiness(&cluster, 0)?;
     assert!(code == 503 && text.contains("no node leads the yard"), "{text}");

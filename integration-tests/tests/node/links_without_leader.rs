@@ -7,6 +7,7 @@ use anyhow::{Context, Result, ensure};
 use reelyard_integration_tests::rigs::node_cluster::{NodeCluster, has_waiting_bytes};
 use reelyard_integration_tests::rigs::running_download::RunningDownload;
 use reelyard_integration_tests::rigs::yard::wait_for;
+use serde_json::Value;
 
 /// Larger than all buffers of a connection.
 const FILM_BYTES: u64 = 128 << 20;
@@ -56,6 +57,26 @@ impl LinkCluster {
         Ok(path)
     }
 
+    /// A client of the events of shares that goes on at another node after each event misses none, and gets none twice.
+    fn follow_events_from_node_to_node(&self) -> Result<()> {
+        for index in 0..6 {
+            let wanted = r#"{"path": "films/film", "ttl": "1h"}"#;
+            let created = self.cluster.request(index % 3, "POST", "/api/v1/shares", wanted);
+            let created = created.context("no answer")?;
+            let share: Value = serde_json::from_str(&created.body)?;
+            let path = format!("/api/v1/shares/{}", share["id"].as_str().context(created.body)?);
+            let revoked = self.cluster.request(index % 3, "DELETE", &path, "");
+            ensure!(revoked.as_ref().is_some_and(|answer| answer.status < 300), "{revoked:?}");
+        }
+        let (mut path, mut last) = ("/api/v1/shares/events?from=0", String::new());
+        for index in 0..6 {
+            last = self.cluster.follow(index % 3, path, &last)?.next()?.id;
+            ensure!(last == index.to_string(), "{last} after {index} events");
+            path = "/api/v1/shares/events";
+        }
+        Ok(())
+    }
+
     /// Waits until a node answers a link with a head that begins so.
     fn wait_for_answer(&self, index: usize, path: &str, beginning: &str) -> Result<String> {
         wait_for("the node answers the link", &[self.cluster.process(index)?], || {
@@ -68,6 +89,7 @@ impl LinkCluster {
 #[test]
 fn a_leader_that_was_paused_serves_no_link_that_was_revoked_meanwhile() -> Result<()> {
     let yard = LinkCluster::form()?;
+    yard.follow_events_from_node_to_node()?;
     let (leader, _) = yard.cluster.leader(0)?;
     let link = yard.share(leader)?;
     let running = RunningDownload::begin(yard.links[leader], "GET", &link)?;

@@ -1,6 +1,7 @@
 //! Reads with a promise through any of three nodes, and what a node refuses that is cut off.
 
 use std::thread;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use reelyard_integration_tests::rigs::node_cluster::{CurlAnswer, NodeCluster};
@@ -8,6 +9,10 @@ use reelyard_integration_tests::rigs::yard::wait_for;
 use serde_json::Value;
 
 const TOKENS: &str = "/api/v1/tokens";
+const LEASES: &str = "/api/v1/pools/judge/leases";
+
+/// Without a leader each request is answered within this time.
+const NOTICED: Duration = Duration::from_secs(3);
 
 /// The leader and the two others.
 fn ranks(cluster: &NodeCluster) -> Result<(usize, [usize; 2])> {
@@ -83,15 +88,54 @@ fn a_change_is_read_at_another_node_by_entry_or_leader() -> Result<()> {
     Ok(())
 }
 
+/// Pauses two nodes while the third one has sent a request to the leader, or answers it as the leader.
+fn lose_quorum_while_a_request_waits(
+    cluster: &NodeCluster,
+    alone: usize,
+    paused: [usize; 2],
+) -> Result<()> {
+    let waits = || {
+        let pool = cluster.request(alone, "GET", "/api/v1/pools/judge", "")?;
+        let pool: Value = serde_json::from_str(&pool.body).ok()?;
+        (pool["waiting"].as_u64()? > 0).then_some(())
+    };
+    let (lost, answer) = thread::scope(|scope| {
+        let wanted = "{\"holder\": \"w\", \"ttl\": \"1h\", \"wait\": \"1m\"}";
+        let waiting = scope.spawn(|| cluster.request(alone, "POST", LEASES, wanted));
+        wait_for("the request waits at the leader", &[cluster.process(alone)?], waits)?;
+        for index in paused {
+            cluster.process(index)?.pause()?;
+        }
+        let lost = Instant::now();
+        let answer = waiting.join().map_err(|_| anyhow::anyhow!("the client panicked"))?;
+        anyhow::Ok((lost, answer.context("no answer")?))
+    })?;
+    let took = lost.elapsed();
+    let is_unknown = answer.status == 504 && answer.body.contains("problem:outcome-unknown");
+    // The leader itself knows that it gave no box.
+    let is_refused = answer.status == 503 && answer.body.contains("problem:leader-changed");
+    ensure!(is_unknown || is_refused, "{answer:?}");
+    ensure!(took < NOTICED, "the answer took {took:?}: {answer:?}");
+    // The leader accepts connections although it is paused. Nothing is sent to it, so nothing is unknown.
+    let asked = Instant::now();
+    let change = cluster.request(alone, "POST", LEASES, "{\"holder\": \"late\"}");
+    let (took, change) = (asked.elapsed(), change.context("no answer")?);
+    ensure!(change.status == 503 && change.body.contains(":not-leader\""), "{change:?}");
+    ensure!(took < NOTICED, "the refusal took {took:?}: {change:?}");
+    Ok(())
+}
+
 #[test]
 fn a_node_that_is_cut_off_refuses_what_it_cannot_promise() -> Result<()> {
     let cluster = NodeCluster::three()?;
     let (leader, [one, other]) = ranks(&cluster)?;
+    let put = cluster.call(0, &["box", "pools", "put", "judge", "--size", "1"]);
+    ensure!(put.code == Some(0), "{}", put.err);
+    let lease = cluster.request(0, "POST", LEASES, "{\"holder\": \"h\", \"ttl\": \"1h\"}");
+    ensure!(lease.as_ref().is_some_and(|lease| lease.status == 201), "{lease:?}");
     // A follower without its leader, and a leader without its followers.
     for (alone, paused) in [(other, [leader, one]), (leader, [one, other])] {
-        for index in paused {
-            cluster.process(index)?.pause()?;
-        }
+        lose_quorum_while_a_request_waits(&cluster, alone, paused)?;
         wait_for("the node notices that it is alone", &[cluster.process(alone)?], || {
             let refused = read(&cluster, alone, "&max_staleness=1s").ok()?;
             (refused.status == 503 && refused.body.contains("problem:stale")).then_some(())

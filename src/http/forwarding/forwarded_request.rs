@@ -12,6 +12,7 @@ use http_body_util::StreamBody;
 use hyper::body::Frame;
 use reelyard_api::{IDEMPOTENCY_KEY, NamedBody, has_request_id, is_repeatable, new_request_id};
 
+use super::followed_leader::LeaderLost;
 use crate::http::api::API;
 
 /// The longest body that is kept for another attempt.
@@ -45,9 +46,9 @@ pub enum NotForwarded {
     /// Its form is not possible in HTTP.
     #[error("the request cannot be passed on: {0}")]
     Request(#[from] hyper::http::Error),
-    /// Another node leads, and the former leader is silent.
-    #[error("it leads no longer, and has not answered")]
-    Deposed,
+    /// The leader is silent, or leads no longer.
+    #[error(transparent)]
+    Lost(#[from] LeaderLost),
 }
 
 /// The body of a request to the leader.
@@ -130,6 +131,11 @@ impl ForwardedRequest {
             }
             None => {}
         }
+    }
+
+    /// Whether it changes nothing.
+    pub fn is_read(&self) -> bool {
+        self.method.is_safe()
     }
 
     /// Whether it can be sent once more.

@@ -5,14 +5,12 @@
 
 use std::time::Duration;
 
-use actix_web::body::{self, BodyStream, BoxBody, MessageBody};
+use actix_web::body::{self, BoxBody, MessageBody};
 use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::http::StatusCode;
-use actix_web::http::header::{self, HeaderName, HeaderValue};
 use actix_web::middleware::Next;
 use actix_web::{HttpResponse, web};
-use http_body_util::BodyDataStream;
-use hyper::body::{Body, Incoming};
+use hyper::body::Incoming;
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
 use reelyard_api::{Problem, ProblemKind};
@@ -22,8 +20,10 @@ use tokio::io::AsyncWriteExt;
 use tokio::time::{Instant, sleep, timeout_at};
 
 use super::ForwardedBy;
-use super::forwarded_request::{ForwardedRequest, NotForwarded, OF_CONNECTION, RepetitionId};
+use super::followed_leader::FollowedLeader;
+use super::forwarded_request::{ForwardedRequest, NotForwarded, RepetitionId};
 use super::leader_routes::{LeaderNeed, is_of_leader};
+use super::passed_answer::{has_events, passed_on, until_another_leads};
 use crate::http::called_name;
 use crate::http::node_state::NodeHttpState;
 use crate::http::problem::ProblemResponse;
@@ -36,9 +36,6 @@ const BETTER_ANSWER_TIME: Duration = Duration::from_secs(1);
 
 /// Pause before the next attempt.
 const RETRY: Duration = Duration::from_millis(20);
-
-/// How long a former leader may take for the answer to a request that it took.
-const FORMER_LEADER_TIME: Duration = Duration::from_millis(500);
 
 /// The longest problem of a leader that is read here.
 const LONGEST_PROBLEM: usize = 16 << 10;
@@ -60,27 +57,45 @@ enum RequestPlace {
 
 /// Middleware: answers here if this node leads, and otherwise passes requests for the leader on.
 pub async fn to_leader(
-    mut request: ServiceRequest,
+    request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> Result<ServiceResponse<BoxBody>, actix_web::Error> {
     let state = request.app_data::<web::Data<NodeHttpState>>().cloned();
     // A request for another server is refused here.
     let need = LeaderNeed::of(request.method(), request.path());
     let is_for_leader = need != LeaderNeed::None && !called_name::is_foreign(request.request());
-    let state = state.filter(|state| is_for_leader && is_with_others(state));
-    let Some(state) = state else { return Ok(next.call(request).await?.map_into_boxed_body()) };
+    let Some(state) = state.filter(|_| is_for_leader) else {
+        return Ok(next.call(request).await?.map_into_boxed_body());
+    };
+    let is_read = request.method().is_safe();
+    let answer = match is_with_others(&state) {
+        true => answer_by_leader(&state, need, request, next).await?,
+        false => next.call(request).await?.map_into_boxed_body(),
+    };
+    if is_read && has_events(answer.headers()) {
+        return Ok(answer.map_body(|_, events| until_another_leads(&state.journal, events)));
+    }
+    Ok(answer)
+}
+
+async fn answer_by_leader(
+    state: &NodeHttpState,
+    need: LeaderNeed,
+    mut request: ServiceRequest,
+    next: Next<impl MessageBody + 'static>,
+) -> Result<ServiceResponse<BoxBody>, actix_web::Error> {
     let leads = || state.journal.leadership().borrow().epoch().is_some();
     if request.request().conn_data::<ForwardedBy>().is_some() {
         // The node that sent it looks for the leader again.
         if !leads() {
             return Err(no_leader("this node does not lead").into());
         }
-        return answer_here(&state, request, next).await;
+        return answer_here(state, request, next).await;
     }
     let mut forwarded = ForwardedRequest::of(&mut request).await?;
     let is_answerable = need == LeaderNeed::KnowsMore;
     let until = Instant::now() + if is_answerable { BETTER_ANSWER_TIME } else { LEADER_TIME };
-    match pass_on(&state, &mut forwarded, until).await {
+    match pass_on(state, &mut forwarded, until).await {
         Ok(Some(answer)) => return Ok(request.into_response(answer)),
         Err(refusal) if !is_answerable => return Err(refusal.into()),
         _ => {}
@@ -90,13 +105,13 @@ pub async fn to_leader(
     if is_answerable {
         return Ok(next.call(request).await?.map_into_boxed_body());
     }
-    let response = answer_here(&state, request, next).await?;
+    let response = answer_here(state, request, next).await?;
     if !is_kept || leads() || !was_not_taken(response.response()) {
         return Ok(response);
     }
     // This node stopped leading meanwhile, and did nothing.
     let (request, refusal) = response.into_parts();
-    match pass_on(&state, &mut forwarded, until).await? {
+    match pass_on(state, &mut forwarded, until).await? {
         Some(answer) => Ok(ServiceResponse::new(request, answer)),
         None => Ok(ServiceResponse::new(request, refusal)),
     }
@@ -147,11 +162,13 @@ async fn pass_on(
     request: &mut ForwardedRequest,
     mut until: Instant,
 ) -> Result<Option<HttpResponse>, ProblemResponse> {
+    let since = Instant::now();
     let mut lost: Option<String> = None;
     let mut why = "no node leads".to_owned();
-    while let Some(node) = answering_node(state, until).await {
+    while let Some(node) = answering_node(state, since, until).await {
         let RequestPlace::Other(target) = node else { return Ok(None) };
-        match attempt(state, &target, request, until).await {
+        let leader = FollowedLeader { node: target.node, journal: state.journal.clone(), since };
+        match attempt(state, &target, request, (&leader, until)).await {
             HopOutcome::Answered(answer) => {
                 state.cluster.counts().forward();
                 return Ok(Some(answer));
@@ -163,7 +180,7 @@ async fn pass_on(
                     return Err(outcome_unknown(&reason, request.request_id()));
                 }
                 lost = Some(reason);
-                until = Instant::now() + LEADER_TIME;
+                until = Instant::now() + leader.silence_left();
             }
         }
         if Instant::now() >= until || !request.is_kept() {
@@ -191,7 +208,11 @@ fn outcome_unknown(reason: &str, request_id: Option<&RepetitionId>) -> ProblemRe
 }
 
 /// The node that leads. None if nobody does until then.
-async fn answering_node(state: &NodeHttpState, until: Instant) -> Option<RequestPlace> {
+async fn answering_node(
+    state: &NodeHttpState,
+    since: Instant,
+    until: Instant,
+) -> Option<RequestPlace> {
     let mut leadership = state.journal.leadership();
     loop {
         let known = leadership.wait_for(|now| *now != Leadership::Nobody);
@@ -205,15 +226,9 @@ async fn answering_node(state: &NodeHttpState, until: Instant) -> Option<Request
             return Some(RequestPlace::Other(CallTarget { node: leader, record: member.record }));
         }
         // It was removed, and another one will lead.
-        timeout_at(until, is_deposed(state, leader)).await.ok()?;
+        let removed = FollowedLeader { node: leader, journal: state.journal.clone(), since };
+        timeout_at(until, removed.deposed()).await.ok()?;
     }
-}
-
-/// Waits until this node no longer follows `leader`.
-async fn is_deposed(state: &NodeHttpState, leader: u64) {
-    let mut leadership = state.journal.leadership();
-    // The journal of this node has stopped: nobody is followed.
-    let _ = leadership.wait_for(|now| *now != Leadership::Following { leader }).await;
 }
 
 /// Sends the request once.
@@ -221,11 +236,11 @@ async fn attempt(
     state: &NodeHttpState,
     target: &CallTarget,
     request: &mut ForwardedRequest,
-    until: Instant,
+    (leader, until): (&FollowedLeader, Instant),
 ) -> HopOutcome {
     let opened = tokio::select! {
         opened = timeout_at(until, state.cluster.transport().open_forward(target)) => opened,
-        () = is_deposed(state, target.node) => {
+        () = leader.deposed() => {
             return HopOutcome::NotTaken(format!("node {} leads no longer", target.node));
         }
     };
@@ -236,15 +251,12 @@ async fn attempt(
             return HopOutcome::NotTaken(format!("node {} gives no connection", target.node));
         }
     };
-    // A former leader gets time for an answer that it has already.
     let answer = tokio::select! {
         answer = send(stream, request) => answer,
-        () = async { is_deposed(state, target.node).await; sleep(FORMER_LEADER_TIME).await } => {
-            Err(NotForwarded::Deposed)
-        }
+        lost = leader.lost_with_answer() => Err(lost.into()),
     };
     match answer {
-        Ok(answer) => examine(answer).await,
+        Ok(answer) => examine(passed_on(answer, leader.clone(), request.is_read())).await,
         Err(error) => HopOutcome::Lost(error.to_string()),
     }
 }
@@ -263,10 +275,8 @@ async fn send(
 }
 
 /// Whether the leader has answered the request, or only that it does not lead.
-async fn examine(answer: hyper::Response<Incoming>) -> HopOutcome {
-    let is_unavailable = answer.status().as_u16() == StatusCode::SERVICE_UNAVAILABLE.as_u16();
-    let answer = answered(answer);
-    if !is_unavailable {
+async fn examine(answer: HttpResponse) -> HopOutcome {
+    if answer.status() != StatusCode::SERVICE_UNAVAILABLE {
         return HopOutcome::Answered(answer);
     }
     let (head, content) = answer.into_parts();
@@ -281,29 +291,4 @@ async fn examine(answer: hyper::Response<Incoming>) -> HopOutcome {
         Ok(Err(error)) => HopOutcome::Lost(error.to_string()),
         Err(_) => HopOutcome::Lost("its refusal is too long".to_owned()),
     }
-}
-
-fn answered(answer: hyper::Response<Incoming>) -> HttpResponse {
-    let (head, body) = answer.into_parts();
-    let status = StatusCode::from_u16(head.status.as_u16()).unwrap_or(StatusCode::BAD_GATEWAY);
-    let mut response = HttpResponse::build(status);
-    let mut length = None;
-    for (name, value) in &head.headers {
-        let name = HeaderName::from_bytes(name.as_str().as_bytes());
-        let value = HeaderValue::from_bytes(value.as_bytes());
-        let (Ok(name), Ok(value)) = (name, value) else { continue };
-        if name == header::CONTENT_LENGTH {
-            length = value.to_str().ok().and_then(|text| text.parse::<u64>().ok());
-        } else if !OF_CONNECTION.contains(&name) {
-            response.append_header((name, value));
-        }
-    }
-    // A body of no bytes would be written as a chunk, also after a status without a body.
-    if body.is_end_stream() || length == Some(0) {
-        return response.finish();
-    }
-    if let Some(length) = length {
-        response.no_chunking(length);
-    }
-    response.body(BodyStream::new(BodyDataStream::new(body)))
 }

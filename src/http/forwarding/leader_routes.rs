@@ -13,8 +13,9 @@ const PAGES_OF_THE_NODE: [&str; 2] = ["/console/settings/reload", "/console/pref
 /// Reads of the API that only the leader can answer: it alone plans, removes, and lets requests for boxes wait.
 const READS: [&str; 4] = ["/workers/", "/files/moves", "/plan", "/removals"];
 
-/// Reads with the files, disks and loads of hosts, or with the progress of copies. Only the leader asks for them.
-const READS_OF_HOSTS: [&str; 4] = ["/hosts", "/files", "/overview", "/tasks"];
+/// Reads with the files, disks and loads of hosts, or with the progress of copies, and the changes of them. Only the
+/// leader asks for them.
+const READS_OF_HOSTS: [&str; 5] = ["/hosts", "/files", "/overview", "/tasks", "/events"];
 
 /// Pages that show the same.
 const PAGES_OF_HOSTS: [&str; 10] =
@@ -107,6 +108,9 @@ mod tests {
             (Method::GET, "/api/v1/shares", None),
             (Method::GET, "/api/v1/tasks", KnowsMore),
             (Method::HEAD, "/api/v1/tasks", None),
+            (Method::GET, "/api/v1/events", KnowsMore),
+            (Method::GET, "/api/v1/shares/events", None),
+            (Method::GET, "/api/v1/audit/events", None),
             (Method::GET, "/api/v1/hosts/10.0.0.1:8888", KnowsMore),
             (Method::POST, "/api/v1/shares", Only),
             (Method::DELETE, "/api/v1/tokens/ci", Only),

@@ -5,9 +5,11 @@
 //! most one such hop.
 
 mod accepted_stream;
+mod followed_leader;
 mod forwarded_request;
 mod hop;
 mod leader_routes;
+mod passed_answer;
 
 pub use accepted_stream::{ForwardedBy, accept};
 pub use hop::to_leader;

@@ -42,8 +42,11 @@ impl ClusterLink {
     pub fn no_leader(&self) -> Option<String> {
         let journal = self.journal()?;
         let leader = match *journal.leadership().borrow() {
-            Leadership::Leading { .. } | Leadership::Stopped => return None,
-            Leadership::Nobody => return Some("no node leads the yard".to_owned()),
+            Leadership::Leading { .. } if journal.certainly_leads() => return None,
+            Leadership::Stopped => return None,
+            Leadership::Leading { .. } | Leadership::Nobody => {
+                return Some("no node leads the yard".to_owned());
+            }
             Leadership::Following { leader } => leader,
         };
         let since = self.peers().into_iter().find(|peer| peer.number == leader);

@@ -27,7 +27,8 @@ pub const STALENESS: HeaderName = HeaderName::from_static("reelyard-staleness");
 /// How long a read waits for its promise.
 const PROMISE_TIME: Duration = Duration::from_secs(3);
 
-/// The work for an answer may take this time without making it older. A process that was paused takes longer.
+/// The work for a linearizable answer may take this time without making it older: it shows everything that was done before
+/// the request. A process that was paused takes longer.
 const WORK_TIME: Duration = Duration::from_secs(1);
 
 /// When a refused read can be repeated.
@@ -42,6 +43,8 @@ struct ReadViews {
     staleness: Option<Duration>,
     /// The moment of both, by a clock that counts suspends.
     at: Duration,
+    /// Whether the leader confirmed them for this read.
+    is_confirmed: bool,
 }
 
 /// Middleware: reads the promise of a request, and says in its answer how current it is.
@@ -105,6 +108,7 @@ pub async fn keep_promise(
         shown: journal.shown(),
         staleness: journal.staleness(),
         at: state.clock.uptime(),
+        is_confirmed: promise.consistency.is_some(),
     };
     check_age(promise, read.age(state.clock.uptime()))?;
     request.extensions_mut().insert(read);
@@ -115,8 +119,9 @@ impl ReadViews {
     /// How old the answer is when it is written, at this moment.
     fn age(&self, now: Duration) -> Option<Duration> {
         let work = now.saturating_sub(self.at);
-        let paused = if work <= WORK_TIME { Duration::ZERO } else { work };
-        self.staleness.map(|staleness| staleness.saturating_add(paused))
+        let counts = !self.is_confirmed || work > WORK_TIME;
+        let work = if counts { work } else { Duration::ZERO };
+        self.staleness.map(|staleness| staleness.saturating_add(work))
     }
 }
 
@@ -166,13 +171,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_answer_that_a_pause_delayed_is_older() {
-        let (at, staleness) = (Duration::from_secs(100), Some(Duration::from_millis(5)));
-        let read = ReadViews { shown: 7, staleness, at };
-        assert_eq!(read.age(at + WORK_TIME), staleness);
-        let minute = Duration::from_secs(60);
-        assert_eq!(read.age(at + minute), Some(minute + Duration::from_millis(5)));
-        assert_eq!(ReadViews { staleness: None, ..read }.age(at + minute), None);
+    fn an_answer_becomes_older_while_it_is_made() {
+        let (at, staleness) = (Duration::from_secs(100), Some(Duration::from_millis(1900)));
+        let read = ReadViews { shown: 7, staleness, at, is_confirmed: false };
+        let after = |read: ReadViews, millis: u64| {
+            read.age(at + Duration::from_millis(millis)).map(|age| age.as_millis())
+        };
+        assert_eq!((after(read, 0), after(read, 900)), (Some(1900), Some(2800)));
+        assert_eq!(after(ReadViews { staleness: None, ..read }, 900), None);
+        // A linearizable answer is as new as its request, unless the process was paused.
+        let confirmed = ReadViews { staleness: Some(Duration::ZERO), is_confirmed: true, ..read };
+        assert_eq!((after(confirmed, 1000), after(confirmed, 60_000)), (Some(0), Some(60_000)));
     }
 
     #[test]
