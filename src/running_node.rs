@@ -144,7 +144,7 @@ impl RunningNode {
         cluster.admit_by(JoinParts {
             actors: Arc::clone(&actors),
             audit: audit.clone(),
-            clock: clock.clone(),
+            clock: clocks.cluster.clone(),
             joined: Arc::clone(&joined),
         });
         let follower = SettingsFollower {
@@ -171,7 +171,7 @@ impl RunningNode {
         let _ = timeout(TOKEN_TIME, &mut ensuring).await;
         let state = NodeHttpState {
             started: clock.now(),
-            clock: clock.clone(),
+            clock: clocks.cluster.clone(),
             names,
             node_id: identity.number,
             cluster: Arc::clone(&cluster),

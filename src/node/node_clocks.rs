@@ -12,8 +12,9 @@ pub struct NodeClocks {
     pub own: Clock,
     /// For shares: it is never behind the clock of the leader. Shares keep the time of their own entries.
     pub shares: Clock,
-    /// For leases: it is never behind the clock of the leader, and the last applied entry.
-    pub leases: Clock,
+    /// For all other deadlines, as of leases and tokens: it is never behind the clock of the leader, and the last applied
+    /// entry.
+    pub cluster: Clock,
     /// Learns both from the journal.
     pub cluster_time: ClusterTime,
 }
@@ -24,7 +25,7 @@ impl NodeClocks {
         let cluster_time = ClusterTime::default();
         NodeClocks {
             shares: own.clone().in_cluster(Arc::new(cluster_time.by_leader())),
-            leases: own.clone().in_cluster(Arc::new(cluster_time.clone())),
+            cluster: own.clone().in_cluster(Arc::new(cluster_time.clone())),
             own,
             cluster_time,
         }

@@ -48,6 +48,7 @@ enum MemberCommand {
         layers: LayerArgs,
     },
     /// Print a secret with which further nodes can join for a short time.
+    #[command(visible_alias = "add")]
     Invite {
         /// Lifetime of the secret.
         #[arg(long, default_value = "15m")]

@@ -224,7 +224,7 @@ impl Wiring {
         let settings = parts.start_cluster_settings(journal, &settings_views);
         let boxes = BoxServices::start(
             &parts.live,
-            &parts.clocks.leases,
+            &parts.clocks.cluster,
             journal,
             &parts.changes,
             &parts.identity,
@@ -500,7 +500,8 @@ impl ActorParts {
         journal: &Journal,
         views: &ViewHandle<AccessView>,
     ) -> Supervised<AccessActor> {
-        let (live, clock, journal) = (self.live.clone(), self.clock.clone(), journal.clone());
+        let (live, clock, journal) =
+            (self.live.clone(), self.clocks.cluster.clone(), journal.clone());
         let view_handle = views.clone();
         Supervised::start(Supervision::of("access"), move || {
             let settings = settings::access(&live.now().config);

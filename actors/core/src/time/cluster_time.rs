@@ -30,6 +30,14 @@ impl ClusterTime {
         self.times().leader = Some((wall, uptime));
     }
 
+    /// This node leads, and the wall clock of a voter showed `wall` when the own uptime clock showed `uptime`. A time that
+    /// the cluster has reached stays.
+    pub fn raise_leader(&self, wall: Millis, uptime: Duration) {
+        let mut times = self.times();
+        let reached = times.leader_at(uptime).map_or(wall, |reached| reached.max(wall));
+        times.leader = Some((reached, uptime));
+    }
+
     /// An entry was applied that was decided at this time.
     pub fn set_applied(&self, at: Millis) {
         let mut times = self.times();
@@ -47,6 +55,15 @@ impl ClusterTime {
     }
 }
 
+impl ClusterTimes {
+    /// The clock of the leader at this moment of the own uptime clock.
+    fn leader_at(&self, uptime: Duration) -> Option<Millis> {
+        let (wall, then) = self.leader?;
+        let passed = uptime.saturating_sub(then);
+        Some(wall.after(passed - passed / SLOWER_BY_ONE_IN))
+    }
+}
+
 impl LatestTime for ClusterTime {
     fn latest(&self, own: Millis, uptime: Duration) -> Millis {
         let by_leader = self.by_leader().latest(own, uptime);
@@ -57,12 +74,7 @@ impl LatestTime for ClusterTime {
 
 impl LatestTime for LeaderTime {
     fn latest(&self, own: Millis, uptime: Duration) -> Millis {
-        let leader = self.0.times().leader;
-        let leader = leader.map(|(wall, then)| {
-            let passed = uptime.saturating_sub(then);
-            wall.after(passed - passed / SLOWER_BY_ONE_IN)
-        });
-        own.max(leader.unwrap_or(own))
+        own.max(self.0.times().leader_at(uptime).unwrap_or(own))
     }
 }
 
@@ -95,6 +107,22 @@ mod tests {
         time.set_applied(Millis(13_000));
         assert_eq!((clock.now(), by_leader.now()), (Millis(13_000), Millis(12_580)));
         assert_eq!(clock.reading().monotonic, own.reading().monotonic);
+    }
+
+    #[test]
+    fn a_leader_keeps_the_time_of_the_fastest_voter() {
+        let (own, time) = (Clock::manual(Millis(10_000)), ClusterTime::default());
+        let clock = own.clone().in_cluster(Arc::new(time.by_leader()));
+        for (wall, expected) in [(9_000, 10_000), (10_800, 10_800), (10_100, 10_800)] {
+            time.raise_leader(Millis(wall), clock.uptime());
+            assert_eq!(clock.now(), Millis(expected), "{wall}");
+        }
+        // The voter is lost, and the own clock catches up.
+        clock.advance(SECOND);
+        time.raise_leader(Millis(11_000), clock.uptime());
+        assert_eq!(clock.now(), Millis(11_790));
+        clock.advance(100 * SECOND);
+        assert_eq!(clock.now(), own.now());
     }
 
     #[test]

@@ -23,8 +23,9 @@ const LEASES_PER_TURN: u32 = 4;
 pub(in crate::raft) struct QuorumContact {
     node: u64,
     clock: Clock,
-    /// The same clock, never behind an earlier leader.
+    /// The same clock, never behind an earlier leader and the other voters.
     in_cluster: Clock,
+    time: ClusterTime,
     /// How long a voter elects no other leader after it followed a call.
     lease: Duration,
     clock_bound: Duration,
@@ -64,7 +65,8 @@ impl QuorumContact {
         clock_bound: Duration,
     ) -> Self {
         let in_cluster = clock.clone().in_cluster(Arc::new(time.by_leader()));
-        QuorumContact { node, clock, in_cluster, lease, clock_bound, state: Arc::default() }
+        let (time, state) = (time.clone(), Arc::default());
+        QuorumContact { node, clock, in_cluster, time, lease, clock_bound, state }
     }
 
     /// The present moment.
@@ -133,6 +135,14 @@ impl QuorumContact {
         // A newer term counts, and in one term the later moment.
         follower.followed = follower.followed.max(followed);
         follower.arrived = follower.arrived.max(arrived);
+        // An end that a voter has reached stays reached here, and by the next call at all others. Its clock was read
+        // earlier, so this is no later than its time now. Of two voters nobody knows which clock is right.
+        let is_measured = ahead.is_some_and(|(ahead_ms, _)| self.is_within_bound(ahead_ms / 2));
+        let distances = self.clock_distances_of(&state, now);
+        let is_right = |distance: &i64| self.is_within_bound(*distance);
+        if state.is_leading && is_measured && distances.get(&from).is_some_and(is_right) {
+            self.time.raise_leader(mark.wall, now);
+        }
     }
 
     /// Whether a leader in `term` makes no calls now, because no quorum answers. Its calls can arrive although no answer
@@ -333,6 +343,30 @@ mod tests {
         );
         contact.set_leading(None);
         assert_eq!(contact.news(2, 3, (7, true)), None);
+    }
+
+    #[test]
+    fn a_leader_is_never_behind_a_voter_with_a_right_clock() {
+        let (clock, contact) = leader_of(&[&[1, 2, 3]]);
+        let wall = |from: u64, wall: i64| {
+            let mark = ContactMark { wall: Millis(wall), ..MARK };
+            contact.answered(from, mark, (contact.now(), Some(3)));
+            contact.news(from, 3, (7, false)).and_then(|news| news.wall)
+        };
+        assert_eq!(wall(2, 10_100), Some(Millis(10_100)));
+        assert_eq!(wall(3, 10_900), Some(Millis(10_900)));
+        // A wrong clock does not count, and a lost one stays reached.
+        assert_eq!(wall(3, 11_300), Some(Millis(10_900)));
+        clock.advance(SECOND);
+        assert_eq!(wall(2, 11_100), Some(Millis(11_890)));
+        let (_, contact) = leader_of(&[&[1, 2]]);
+        contact.answered(
+            2,
+            ContactMark { wall: Millis(3_600_000), ..MARK },
+            (contact.now(), Some(3)),
+        );
+        let news = contact.news(2, 3, (7, false)).and_then(|news| news.wall);
+        assert_eq!(news, Some(Millis(10_000)));
     }
 
     #[test]
