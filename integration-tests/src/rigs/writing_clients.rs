@@ -20,6 +20,14 @@ struct ClientRecord {
     /// Answers that are no success, with the time that they took.
     failures: Mutex<Vec<(String, Duration)>>,
     slowest: Mutex<Duration>,
+    gaps: Mutex<AcknowledgedGaps>,
+}
+
+/// The longest time in which no client got a success.
+#[derive(Default)]
+struct AcknowledgedGaps {
+    last: Option<Instant>,
+    longest: Duration,
 }
 
 /// Running clients. Each adds users with different names, and removes them.
@@ -37,6 +45,8 @@ pub struct WrittenAnswers {
     pub failures: Vec<(String, Duration)>,
     /// The longest time of one answer.
     pub slowest: Duration,
+    /// The longest time in which no client got a success.
+    pub longest_gap: Duration,
 }
 
 impl WritingClients {
@@ -79,6 +89,7 @@ impl WritingClients {
                 &mut record.failures.lock().unwrap_or_else(PoisonError::into_inner),
             ),
             slowest: *record.slowest.lock().unwrap_or_else(PoisonError::into_inner),
+            longest_gap: record.gaps.lock().unwrap_or_else(PoisonError::into_inner).longest,
         }
     }
 }
@@ -105,6 +116,10 @@ impl ClientRecord {
         let why = match answer {
             Ok(answer) if answer.starts_with("HTTP/1.1 20") => {
                 self.acknowledged.fetch_add(1, Ordering::SeqCst);
+                let mut gaps = self.gaps.lock().unwrap_or_else(PoisonError::into_inner);
+                let now = Instant::now();
+                let gap = gaps.last.replace(now).map_or(Duration::ZERO, |last| now - last);
+                gaps.longest = gap.max(gaps.longest);
                 return;
             }
             Ok(answer) => answer,

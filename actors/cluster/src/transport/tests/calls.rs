@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use futures::future::join_all;
 use reelyard_replication::{CallKind, Transport};
 use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
 
 use super::support::*;
 use crate::transport::LinkSecurity;
@@ -155,28 +156,26 @@ async fn a_snapshot_at_full_speed_delays_no_heartbeat_by_20_ms() {
     let (first, _second, _listener, target) = pair();
     let heartbeat = || first.transport.call(&target, CallKind::Vote, b"hi".to_vec());
     heartbeat().await.unwrap();
-    let (transport, peer) = (first.transport.clone(), target.clone());
-    let snapshot = tokio::spawn(async move {
-        loop {
-            transport.call(&peer, CallKind::Snapshot, vec![1; 1 << 20]).await.unwrap();
-        }
-    });
-    // Other programs on this machine may delay a heartbeat too, so one good round of several is enough.
-    let mut slowest = Vec::new();
-    for _ in 0..20 {
-        let mut of_round = Duration::ZERO;
-        for _ in 0..50 {
-            let began = Instant::now();
-            heartbeat().await.unwrap();
-            of_round = of_round.max(began.elapsed());
-        }
-        slowest.push(of_round);
-        if of_round <= Duration::from_millis(20) {
-            snapshot.abort();
-            return;
-        }
+    // Snapshots to several members at once, so that the next part always waits.
+    let part = |_| {
+        let (transport, peer) = (first.transport.clone(), target.clone());
+        tokio::spawn(async move {
+            loop {
+                transport.call(&peer, CallKind::Snapshot, vec![1; 1 << 20]).await.unwrap();
+            }
+        })
+    };
+    let parts: Vec<_> = (0..8).map(part).collect();
+    let mut times = Vec::new();
+    for _ in 0..300 {
+        let began = Instant::now();
+        heartbeat().await.unwrap();
+        times.push(began.elapsed());
     }
-    panic!("the slowest heartbeats of the rounds: {slowest:?}");
+    parts.iter().for_each(JoinHandle::abort);
+    // Other programs on this machine delay some of them too.
+    times.sort_unstable();
+    assert!(times[times.len() * 9 / 10] <= Duration::from_millis(20), "{times:?}");
 }
 
 #[tokio::test]
