@@ -58,6 +58,8 @@ pub struct ChaosCluster {
     pub yard: ProcessYard,
     /// The addresses of the links of each node.
     pub links: Vec<SocketAddr>,
+    /// How often the members were changed during a fault.
+    pub member_changes: u64,
     proxies: Vec<SlowProxy>,
     numbers: [u64; 3],
     workers: Vec<RoleProcess>,
@@ -78,6 +80,7 @@ impl ChaosCluster {
             slow_links: SlowLinks::default(),
             yard: ProcessYard::new(1, 1)?,
             links: Vec::new(),
+            member_changes: 0,
             proxies: Vec::new(),
             numbers: [1, 2, 3],
             workers: Vec::new(),
@@ -175,24 +178,34 @@ impl ChaosCluster {
 
     /// Makes the node at `place` a member by the leader that `by` knows, and starts it.
     pub fn join(&mut self, place: NodePlace, by: NodePlace) -> Result<()> {
-        let (at, secret) = (self.join_address(by)?, self.nodes.invite_by(by.0)?);
-        let joined = self.nodes.prepare(place.0, &["join", "--at", &at, "--secret", &secret]);
+        self.numbers[place.0] = self.join_as(place.0, by)?;
+        self.lead_connections_to(place)?;
+        self.nodes.start(place.0)
+    }
+
+    /// Makes a node a member by the leader that `by` knows, and answers its number.
+    ///
+    /// # Errors
+    /// The leader does not admit it.
+    pub fn join_as(&self, index: usize, by: NodePlace) -> Result<u64> {
+        let leader = self.nodes.wait(by.0, "a node leads", |view| {
+            view["leader"].as_u64().and_then(|number| self.place_of(number))
+        })?;
+        let at = self.nodes.nodes[leader.0].peers.to_string();
+        let secret = self.nodes.invite_by(by.0)?;
+        let joined = self.nodes.prepare(index, &["join", "--at", &at, "--secret", &secret]);
         ensure!(joined.code == Some(0), "{}", joined.err);
         let number = joined.out.split("this is node ").nth(1).and_then(|rest| {
             let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
             digits.parse().ok()
         });
-        self.numbers[place.0] = number.with_context(|| format!("no number: {}", joined.out))?;
-        self.lead_connections_to(place)?;
-        self.nodes.start(place.0)
+        number.with_context(|| format!("no number: {}", joined.out))
     }
 
-    /// Where a node joins: at the leader that `by` knows.
-    pub fn join_address(&self, by: NodePlace) -> Result<String> {
-        let leader = self.nodes.wait(by.0, "a node leads", |view| {
-            view["leader"].as_u64().and_then(|number| self.place_of(number))
-        })?;
-        Ok(self.nodes.nodes[leader.0].peers.to_string())
+    /// The members were changed during a fault.
+    pub fn changed_members(&mut self, what: &str) {
+        self.member_changes += 1;
+        println!("  meanwhile {what}");
     }
 
     /// Lets the proxy of a node pass connections to its present number.

@@ -11,7 +11,7 @@ use reqwest::Method;
 use tokio::runtime::Runtime;
 
 use super::chaos_client::ChaosClient;
-use super::chaos_cluster::ChaosCluster;
+use super::chaos_cluster::{ChaosCluster, NodePlace};
 use super::faults::{ChaosFault, FaultOutcome};
 use super::histories::shares::ShareEnd;
 use super::histories::{ChaosHistories, RECOVERY, hook_listener, notifications};
@@ -26,6 +26,9 @@ const LONGEST: Duration = Duration::from_secs(30);
 /// While two of three nodes are whole, changes pause no longer than this.
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 
+/// In a round of this length, the members are changed at least once during a fault.
+const WITH_MEMBER_CHANGES: Duration = Duration::from_secs(60);
+
 /// The length and the seed of a round.
 #[derive(Clone, Debug)]
 pub struct ChaosOptions {
@@ -39,6 +42,13 @@ pub struct ChaosOptions {
     pub only: Option<String>,
     /// Where the logs of all processes are copied at the end.
     pub logs: Option<PathBuf>,
+}
+
+impl ChaosOptions {
+    /// Whether the members must change during a fault.
+    fn needs_member_changes(&self) -> bool {
+        self.time >= WITH_MEMBER_CHANGES && self.only.is_none()
+    }
 }
 
 /// Runs a round. Returns the first violation.
@@ -115,7 +125,12 @@ impl FaultRound {
         let until = Instant::now() + options.time;
         while Instant::now() < until {
             let longest = (options.time / 6).min(LONGEST);
-            let fault = ChaosFault::draw(&mut rng, cluster.leader(), longest);
+            let mut fault = ChaosFault::draw(&mut rng, cluster.leader(), longest);
+            let is_late = until.saturating_duration_since(Instant::now()) < options.time / 2;
+            if is_late && cluster.member_changes == 0 && options.needs_member_changes() {
+                let place = NodePlace::ALL[rng.usize(..3)];
+                fault = ChaosFault::draw_membership(&mut rng, place);
+            }
             if options.only.as_ref().is_some_and(|only| !fault.to_string().contains(only)) {
                 continue;
             }
@@ -127,6 +142,9 @@ impl FaultRound {
             if let Some(violation) = cluster.ended().or_else(|| histories.violation()) {
                 return Ok(Some(violation));
             }
+        }
+        if cluster.member_changes == 0 && options.needs_member_changes() {
+            return Ok(Some("the members were never changed during a fault".to_owned()));
         }
         Ok(None)
     }

@@ -1,7 +1,7 @@
 //! A proxy before each node that delays bytes and ends connections at random. Its own address never changes.
 
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use anyhow::Result;
@@ -9,6 +9,9 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
+
+/// The time of the bytes that the buffer of a limited link holds.
+const BUFFERED: Duration = Duration::from_millis(100);
 
 /// Parts of one direction that wait at the same time.
 const WAITING_PARTS: usize = 256;
@@ -22,7 +25,7 @@ pub struct LinkDelay {
     pub longest: Duration,
     /// Of a thousand parts, this number ends its connection.
     pub lost_per_mille: u32,
-    /// The bytes per second of one direction of a connection, if they are limited.
+    /// The bytes per second of one direction of the link of a node, if they are limited.
     pub bytes_per_second: Option<u32>,
 }
 
@@ -36,13 +39,13 @@ impl SlowLinks {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = delay;
     }
 
-    /// When a part of this length that arrives now goes on. None if its connection is lost. The parts before it have
-    /// passed the link at `free`.
-    fn leaves(&self, length: usize, free: &mut Instant) -> Option<Instant> {
+    /// When a part of this length that arrives now goes on. None if its connection is lost.
+    fn leaves(&self, length: usize, link: &LinkDirection) -> Option<Instant> {
         let delay = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(delay) = delay else { return Some(Instant::now()) };
         if let Some(rate) = delay.bytes_per_second.filter(|rate| *rate > 0) {
             let passes = Duration::from_secs_f64(length as f64 / f64::from(rate));
+            let mut free = link.free();
             *free = Instant::now().max(*free) + passes;
             return Some(*free + delay.shortest);
         }
@@ -51,6 +54,26 @@ impl SlowLinks {
         }
         let spread = delay.longest.saturating_sub(delay.shortest);
         Some(Instant::now() + delay.shortest + spread.mul_f64(fastrand::f64()))
+    }
+}
+
+/// One direction of the link of a node. All its connections share it: the parts so far have passed it at this moment.
+#[derive(Clone, Debug)]
+struct LinkDirection(Arc<Mutex<Instant>>);
+
+impl LinkDirection {
+    fn new() -> Self {
+        LinkDirection(Arc::new(Mutex::new(Instant::now())))
+    }
+
+    fn free(&self) -> MutexGuard<'_, Instant> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until its buffer has room, as a sender on a real link does.
+    async fn has_room(&self) {
+        let free = *self.free();
+        sleep_until(free - BUFFERED).await;
     }
 }
 
@@ -71,12 +94,13 @@ impl SlowProxy {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let proxy = SlowProxy { listens: listener.local_addr()?, target: Arc::default() };
         let target = Arc::clone(&proxy.target);
+        let directions = [LinkDirection::new(), LinkDirection::new()];
         tokio::spawn(async move {
             while let Ok((caller, _)) = listener.accept().await {
                 let now = *target.lock().unwrap_or_else(PoisonError::into_inner);
                 let Some(now) = now else { continue };
                 // A connection that fails is an ordinary event here: the nodes connect again.
-                tokio::spawn(pass_on(links.clone(), now, caller));
+                tokio::spawn(pass_on(links.clone(), directions.clone(), now, caller));
             }
         });
         Ok(proxy)
@@ -88,7 +112,12 @@ impl SlowProxy {
     }
 }
 
-async fn pass_on(links: SlowLinks, target: SocketAddr, caller: TcpStream) -> Result<()> {
+async fn pass_on(
+    links: SlowLinks,
+    [there, back]: [LinkDirection; 2],
+    target: SocketAddr,
+    caller: TcpStream,
+) -> Result<()> {
     let server = TcpStream::connect(target).await?;
     caller.set_nodelay(true)?;
     server.set_nodelay(true)?;
@@ -96,23 +125,25 @@ async fn pass_on(links: SlowLinks, target: SocketAddr, caller: TcpStream) -> Res
         (caller.into_split(), server.into_split());
     // The end of one direction ends both.
     tokio::select! {
-        ended = direction(&links, from_caller, to_server) => ended,
-        ended = direction(&links, from_server, to_caller) => ended,
+        ended = direction(&links, &there, from_caller, to_server) => ended,
+        ended = direction(&links, &back, from_server, to_caller) => ended,
     }
 }
 
 /// Passes the bytes of one direction on. Parts wait at the same time, and keep their order.
 async fn direction(
     links: &SlowLinks,
+    link: &LinkDirection,
     mut reader: impl AsyncRead + Unpin,
     mut writer: impl AsyncWrite + Unpin,
 ) -> Result<()> {
     let (sender, mut waiting) = mpsc::channel::<(Instant, Vec<u8>)>(WAITING_PARTS);
     let read = async {
-        let (mut bytes, mut free) = (vec![0; 64 << 10], Instant::now());
+        let mut bytes = vec![0; 16 << 10];
         loop {
+            link.has_room().await;
             let read = reader.read(&mut bytes).await?;
-            let part = links.leaves(read, &mut free).zip(Some(bytes[..read].to_vec()));
+            let part = links.leaves(read, link).zip(Some(bytes[..read].to_vec()));
             let Some(part) = part.filter(|_| read > 0) else { return Ok(()) };
             if sender.send(part).await.is_err() {
                 return Ok(());

@@ -41,7 +41,7 @@ pub enum ChaosFault {
     EmptiedDisk(NodePlace),
     /// The node leads by a file with other settings and inputs for this time.
     OtherSettings(OtherSettings, NodePlace, Duration),
-    /// A fourth node joins and is removed, while this one is impaired.
+    /// A fourth node joins, votes and is removed, while this one is impaired.
     Membership(Impairment, NodePlace),
 }
 
@@ -59,7 +59,7 @@ impl fmt::Display for ChaosFault {
                 write!(f, "{place} leads with {other} for {time:?}")
             }
             ChaosFault::Membership(impairment, place) => {
-                write!(f, "a fourth node joins while {place} is {impairment}")
+                write!(f, "the members change while {place} is {impairment}")
             }
         }
     }
@@ -91,8 +91,13 @@ impl ChaosFault {
             // The token of the administrator is on the first disk.
             13 => ChaosFault::EmptiedDisk(NodePlace::FIRST.others()[rng.usize(..2)]),
             14 => ChaosFault::OtherSettings(OtherSettings::draw(rng), place, time),
-            _ => ChaosFault::Membership(Impairment::draw(rng), place),
+            _ => ChaosFault::draw_membership(rng, place),
         }
+    }
+
+    /// Changes of the members while the node at `place` is impaired.
+    pub fn draw_membership(rng: &mut Rng, place: NodePlace) -> Self {
+        ChaosFault::Membership(Impairment::draw(rng), place)
     }
 
     /// Whether two of three nodes are whole all the time, so that changes must go on.
