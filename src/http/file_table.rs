@@ -10,7 +10,7 @@ use reelyard_yard::catalog::views::CatalogView;
 use reelyard_yard::task_manager::TaskManagerView;
 use roaring::RoaringBitmap;
 
-use super::compat::{FileRow, FileTable};
+use super::legacy::{FileRow, FileTable};
 
 /// A snapshot of the ranked files: hot files first, by hits, then by rank.
 pub struct RankedFiles {

@@ -25,13 +25,13 @@ use super::access::{self, RequestCaller};
 use super::audit;
 use super::auth::{self, Authority, NoAuthority};
 use super::called_name::{self, CalledNames};
-use super::compat::{self, CompatState};
 use super::connections::{
     self, CertificateSource, HttpConnectionLimiter, HttpLimits, ServerSettings,
 };
 use super::console;
 use super::file_table::RankedFiles;
 use super::forwarding;
+use super::legacy::{self, CompatState};
 use super::metrics;
 use super::metrics::requests::{self, RequestCounts};
 use super::node_state::NodeHttpState;
@@ -88,7 +88,7 @@ pub fn serve(
             .app_data(requests.clone())
             .app_data(names.clone())
             .wrap(middleware::from_fn(console::in_language))
-            .wrap(middleware::from_fn(compat::paths::clean))
+            .wrap(middleware::from_fn(legacy::paths::clean))
             .wrap(middleware::from_fn(called_name::check))
             .wrap(middleware::from_fn(audit::record))
             .wrap(middleware::from_fn(forwarding::to_leader))
@@ -128,8 +128,8 @@ pub fn serve(
                     console::routes(config, renderings.clone());
                 }
             })
-            .configure(compat::routes(compat.clone()))
-            .default_service(web::to(compat::not_found))
+            .configure(legacy::routes(compat.clone()))
+            .default_service(web::to(legacy::not_found))
     };
     let served = ServerSettings {
         threads: settings.threads.map(NonZeroUsize::get),
@@ -185,7 +185,7 @@ fn compat_state(state: &web::Data<NodeHttpState>) -> CompatState {
             Arc::new(RankedFiles::new(of_files.names.clone(), catalog, tasks))
         }),
         clock: state.clock.clone(),
-        turns: compat::change_turns(),
+        turns: legacy::change_turns(),
     }
 }
 

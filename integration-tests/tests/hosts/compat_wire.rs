@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use actix::prelude::*;
 use actix_web::{App, HttpServer, middleware, web};
-use reelyard::http::compat::{
+use reelyard::http::legacy::{
     CompatState, FileRow, FileTable, change_turns, not_found, paths, routes,
 };
 use reelyard_core::actor_parts::ViewHandle;

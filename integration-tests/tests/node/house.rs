@@ -298,32 +298,6 @@ fn production_code(text: &str) -> String {
 }
 
 #[test]
-fn rooms_import_only_rooms_below_them() -> Result<()> {
-    let refused = [
-        ("state", vec!["messages", "policy", "views", "actor"]),
-        ("policy", vec!["views", "actor"]),
-        ("views", vec!["actor"]),
-    ];
-    for (file, text) in rust_files()? {
-        let Some(owner) = OWNERS.iter().find(|owner| file.starts_with(&format!("{owner}/"))) else {
-            continue;
-        };
-        let name = owner.rsplit('/').next().context("a name")?;
-        let code = production_code(&text);
-        for (room, above) in &refused {
-            if !file.starts_with(&format!("{owner}/{room}/")) {
-                continue;
-            }
-            for other in above {
-                let path = format!("crate::{name}::{other}::");
-                assert!(!code.contains(&path), "{file} imports the room {other}");
-            }
-        }
-    }
-    Ok(())
-}
-
-#[test]
 fn state_and_policy_are_pure() -> Result<()> {
     let impure = [
         "tracing::",

@@ -50,6 +50,7 @@ const MOVED_MODULES: [(&str, &str); 25] = [
     ("reelyard_actors::webhook", "reelyard_shares::webhook"),
     ("reelyard_actors::wire", "reelyard_protocol"),
     ("reelyard_actors", "reelyard"),
+    ("reelyard::http::compat", "reelyard::http::legacy"),
     ("reelyard::http::share", "reelyard_links"),
     ("reelyard::node::running_node", "reelyard::running_node"),
     ("reelyard_journal::store::maintenance", "reelyard_journal::maintenance"),

@@ -17,10 +17,11 @@ pub use policy::budget::Budget;
 pub use policy::clock_step::{ClockStep, ClockStepDetector};
 pub use policy::decide::{AT_ONCE, DownloadDecision, ShareDecisionContext, SharePolicy};
 pub use policy::evict::Eviction;
-pub use policy::lifetimes::AllowedLifetimes;
 pub use policy::time::ShareMoment;
 pub use policy::timer::{ExpiryTimerWheel, WINDOW};
-pub use settings::{AtLimit, BadEffort, Effort, RootDirs, ShareExpirySettings, ShareRulesConfig};
+pub use settings::{
+    AllowedLifetimes, AtLimit, BadEffort, Effort, RootDirs, ShareExpirySettings, ShareRulesConfig,
+};
 pub use state::event::{
     NewDeadline, NewOwner, NewShare, ShareChanges, ShareEvent, ShareLimits, ShareOutcome,
     ShareRefusal,

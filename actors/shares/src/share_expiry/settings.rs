@@ -11,7 +11,6 @@ use reelyard_core::settings::{Read, SettingValue, Wrong, quoted, wrong};
 use reelyard_core::{setting_words, settings};
 use serde::{Deserialize, Serialize};
 
-use crate::share_expiry::policy::lifetimes::AllowedLifetimes;
 use crate::share_expiry::state::paths::path::RootName;
 
 /// The action at the limit of shares.
@@ -183,6 +182,19 @@ impl SettingValue for RootDirs {
         };
         Some(Value::Table(self.0.iter().map(entry).collect()))
     }
+}
+
+/// The lifetimes that an operator allows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AllowedLifetimes {
+    /// The lifetime of a share whose request sets none; none means no deadline.
+    pub default_ttl: Option<Duration>,
+    /// The shortest lifetime of a share.
+    pub min_ttl: Duration,
+    /// The longest; none for any.
+    pub max_ttl: Option<Duration>,
+    /// Whether a share may have no deadline.
+    pub allow_never: bool,
 }
 
 /// Everything that can be set of shares.

@@ -107,7 +107,7 @@ fn paths_in(file: &str) -> Result<Vec<String>> {
 fn every_route_has_a_decision_about_rights() -> Result<()> {
     let mut routes = paths_in("src/http/node.rs")?;
     routes.extend(paths_in("src/http/login_page.rs")?);
-    routes.extend(paths_in("src/http/compat/routes.rs")?);
+    routes.extend(paths_in("src/http/legacy/routes.rs")?);
     routes.extend(paths_in("src/http/console/mod.rs")?);
     routes.sort();
     let mut decided: Vec<String> = DECIDED.map(|(path, _)| path.to_owned()).to_vec();

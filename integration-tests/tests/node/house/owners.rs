@@ -18,7 +18,17 @@ fn room_of(file: &Path) -> Option<(&'static str, String)> {
 /// Whether a file of the room `room` of `owner` must not use `other_room` of `other`.
 fn is_refused(owner: &str, room: &str, other: &str, other_room: &str) -> bool {
     match owner == other {
-        true => room == "messages" && ["policy", "actor"].contains(&other_room),
+        true => {
+            let above: &[&str] = match room {
+                "state" => &["messages", "policy", "views", "actor"],
+                "policy" => &["views", "actor"],
+                "views" => &["actor"],
+                "messages" => &["policy", "actor"],
+                "settings" => &["messages", "policy", "views", "actor"],
+                _ => &[],
+            };
+            above.contains(&other_room)
+        }
         false => !["messages", "views"].contains(&other_room),
     }
 }
@@ -56,6 +66,8 @@ fn the_state_of_another_owner_is_refused() {
     assert!(is_refused(removals, "actor", tasks, "plan"));
     assert!(!is_refused(removals, "actor", tasks, "views"));
     assert!(is_refused(tasks, "messages", tasks, "policy"));
+    assert!(is_refused(tasks, "state", tasks, "policy"));
+    assert!(is_refused(tasks, "settings", tasks, "policy"));
     assert!(!is_refused(tasks, "policy", tasks, "state"));
     let file = root().join(tasks).join("state/task.rs");
     assert_eq!(room_of(&file), Some((tasks, "state".to_owned())));

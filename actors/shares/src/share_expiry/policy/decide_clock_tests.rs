@@ -9,9 +9,9 @@ use reelyard_core::event::RequestId;
 use reelyard_replication::{InFlight, Piece};
 
 use super::decide::{DownloadDecision, ShareDecisionContext, SharePolicy};
-use super::lifetimes::AllowedLifetimes;
 use crate::share_expiry::messages::{CreateShare, NewTerms, TakeDownload};
 use crate::share_expiry::samples::{path, root};
+use crate::share_expiry::settings::AllowedLifetimes;
 use crate::share_expiry::settings::ShareExpirySettings;
 use crate::share_expiry::state::event::{ShareEvent, ShareRefusal};
 use crate::share_expiry::state::table::share::ClientKey;

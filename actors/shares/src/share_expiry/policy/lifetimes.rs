@@ -1,25 +1,11 @@
 //! How long shares may last. Pure.
 
-use crate::share_expiry::state::values::bad_lifetime::BadLifetime;
-use std::time::Duration;
-
 use reelyard_core::clock::Millis;
 
+use crate::share_expiry::settings::AllowedLifetimes;
+use crate::share_expiry::state::values::bad_lifetime::BadLifetime;
 use crate::share_expiry::state::values::share_lifetime::ShareLifetime;
 use crate::share_expiry::state::values::value_types::Deadline;
-
-/// The lifetimes that an operator allows.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AllowedLifetimes {
-    /// The lifetime of a share whose request sets none; none means no deadline.
-    pub default_ttl: Option<Duration>,
-    /// The shortest lifetime of a share.
-    pub min_ttl: Duration,
-    /// The longest; none for any.
-    pub max_ttl: Option<Duration>,
-    /// Whether a share may have no deadline.
-    pub allow_never: bool,
-}
 
 impl AllowedLifetimes {
     /// The deadline of a share that gets its terms at `now`.
@@ -51,6 +37,8 @@ impl AllowedLifetimes {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     const NOW: Millis = Millis(1_000_000);
