@@ -104,6 +104,12 @@ fn demand_exchanges_copies_only_while_its_mode_is_on() -> Result<()> {
     })?;
     let room = demand["room"].as_str().context("the verdict")?;
     assert!(room.contains(&held[8]) && !room.contains(&held[0]), "{room}");
+    let file = wanted_file(&ground).context("the file")?;
+    assert_eq!(demand["parts"]["requests_a_day_per_tib"], file["score"], "{file}");
+    let a_day = file["requests_a_day"].as_f64().context("the demand")?;
+    let score = file["score"].as_f64().context("the score")?;
+    let tib_in_files = (1_u64 << 40) as f64 / (4 * MIB) as f64;
+    assert!((score / (a_day * tib_in_files) - 1.0).abs() < 0.01, "{file}");
     let remembered = demand["parts"]["remembered_requests"].as_f64().context("the parts")?;
     assert!(remembered > 10.0 && remembered < 15.0, "15 requests, faded: {demand}");
     everything_is_looked_at(&ground, &roles)?;

@@ -23,6 +23,10 @@ pub struct FileView {
     /// Expected requests a day. Missing while demand is not measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requests_a_day: Option<f64>,
+    /// Its score: expected requests a day for each TiB. Missing without a size, and while demand is not
+    /// measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub score: Option<f64>,
     /// Requests within the watch window that no destination could serve.
     pub hits: u32,
     /// Its size in bytes, when known.

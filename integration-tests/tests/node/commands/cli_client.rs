@@ -66,6 +66,7 @@ async fn files(query: web::Query<Value>) -> HttpResponse {
         rank: u32::try_from(index + 1).ok(),
         demand_rank: None,
         requests_a_day: None,
+        score: None,
         hits: 0,
         size: Some(1_500_000),
         placed_on: vec!["127.0.0.21:8888".parse().unwrap()],

@@ -46,7 +46,12 @@ pub async fn explained(
     let without_room = size_without_room(&explanation);
     let asked = ExplainCopies { name: name.clone(), without_room };
     let CopiesExplained { copies, room } = state.actors.remover.ask(asked).await?;
-    Ok(ExplainView::of(name, explanation, copies, demand(state, name, room)))
+    let seen = match &explanation.master {
+        MasterState::Found { size, .. } => Some(*size),
+        _ => None,
+    };
+    let demand = demand(state, name, seen, room);
+    Ok(ExplainView::of(name, explanation, copies, demand))
 }
 
 /// The size of a file in bytes, if no destination has room for it.
@@ -59,9 +64,14 @@ fn size_without_room(explanation: &Explanation) -> Option<u64> {
     }
 }
 
-/// The demand for a file; none while demand is not measured, or if no input names the file. `outlook` is the
-/// verdict on an exchange for it, if no round has decided it.
-fn demand(state: &NodeHttpState, name: &FileName, outlook: Option<String>) -> Option<DemandView> {
+/// The demand for a file; none while demand is not measured, or if no input names the file. `seen` is the size of
+/// its master, and `outlook` the verdict on an exchange for it, if no round has decided it.
+fn demand(
+    state: &NodeHttpState,
+    name: &FileName,
+    seen: Option<u64>,
+    outlook: Option<String>,
+) -> Option<DemandView> {
     let file = state.names.find(name.as_bytes())?;
     let catalog = state.actors.catalog_view.load();
     let ranking = catalog.ranking.as_ref()?;
@@ -77,9 +87,13 @@ fn demand(state: &NodeHttpState, name: &FileName, outlook: Option<String>) -> Op
         requests_a_day: rounded(demand.rate.per_day()),
         kept_requests_a_day: rounded(demand.kept_rate.per_day()),
         half_life_days: order.half_life_days(),
-        parts: ranking
-            .rank(file)
-            .map(|rank| parts(order.parts(file, rank), demand.rate.per_day(), ranking.size(file))),
+        parts: ranking.rank(file).map(|rank| {
+            parts(
+                order.parts(file, rank),
+                demand.rate.per_day(),
+                seen.or_else(|| ranking.size(file)),
+            )
+        }),
         in_force: ranking.is_by_demand(),
         room,
     })
@@ -87,17 +101,23 @@ fn demand(state: &NodeHttpState, name: &FileName, outlook: Option<String>) -> Op
 
 fn parts(parts: DemandParts, requests_a_day: f64, size: Option<u64>) -> DemandPartsView {
     let size = size.filter(|size| *size > 0);
-    let per_tib = size.map(|size| requests_a_day / size as f64 * TIB);
+    let requests_a_day_per_tib = size.and_then(|size| per_tib(requests_a_day, size));
     DemandPartsView {
         remembered_requests: rounded(parts.remembered),
         known_days: rounded(parts.known_days),
         prior_requests_a_day: rounded(parts.prior_a_day),
         size,
-        requests_a_day_per_tib: per_tib.map(rounded),
+        requests_a_day_per_tib,
     }
 }
 
-fn rounded(number: f64) -> f64 {
+/// The score of a file: expected requests a day for each TiB; none without a size.
+pub(super) fn per_tib(requests_a_day: f64, size: u64) -> Option<f64> {
+    (size > 0).then(|| rounded(requests_a_day / size as f64 * TIB))
+}
+
+/// Three digits after the point.
+pub(super) fn rounded(number: f64) -> f64 {
     (number * 1000.0).round() / 1000.0
 }
 

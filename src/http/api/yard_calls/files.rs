@@ -14,6 +14,7 @@ use roaring::{MultiOps, RoaringBitmap};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
+use super::explain::{per_tib, rounded};
 use super::planning_snapshot::PlanningSnapshot;
 use crate::http::api::call_parts::PageQuery;
 use crate::http::host_facts::back_off_view;
@@ -184,9 +185,12 @@ impl FileListSnapshot {
 
     /// Expected requests a day; none while demand is not measured, or for a file without a grade.
     pub fn requests_a_day(&self, file: FileId) -> Option<f64> {
+        self.exact_requests_a_day(file).map(rounded)
+    }
+
+    fn exact_requests_a_day(&self, file: FileId) -> Option<f64> {
         let demand = self.snapshot.catalog.ranking.as_ref()?.demand()?;
-        let per_day = demand.demand(file).rate.per_day();
-        Some((per_day * 1000.0).round() / 1000.0)
+        Some(demand.demand(file).rate.per_day())
     }
 
     /// A file as the API shows it, without its rank by demand.
@@ -204,11 +208,14 @@ impl FileListSnapshot {
             false => FileState::Placed,
             true => self.state_unplaced(file, name),
         };
+        let requests_a_day = self.exact_requests_a_day(file);
+        let score = requests_a_day.zip(size).and_then(|(a_day, size)| per_tib(a_day, size));
         FileView {
             name: name.to_text(),
             rank,
             demand_rank: None,
-            requests_a_day: self.requests_a_day(file),
+            requests_a_day: requests_a_day.map(rounded),
+            score,
             hits: self.hits.get(&file).copied().unwrap_or(0),
             size: task.map(|task| task.size).or(size),
             placed_on,
