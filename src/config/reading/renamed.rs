@@ -30,7 +30,7 @@ pub fn new_key(key: &str) -> Option<String> {
 }
 
 /// Old and new path of every module that log filters could name.
-const MOVED_MODULES: [(&str, &str); 25] = [
+const MOVED_MODULES: [(&str, &str); 26] = [
     ("reelyard_actors::bandwidth", "reelyard_yard::bandwidth"),
     ("reelyard_actors::box_host", "reelyard_worker::box_host"),
     ("reelyard_actors::box_lease", "reelyard_boxes::box_lease"),
