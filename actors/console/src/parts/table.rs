@@ -142,6 +142,11 @@ impl RowPage {
             next: (shown > 0 && end < total).then(|| address(end)),
         }
     }
+
+    /// Whether there are rows on other pages.
+    pub fn has_others(&self) -> bool {
+        self.previous.is_some() || self.next.is_some()
+    }
 }
 
 /// The foot of the only table of a page: position, Previous and Next.

@@ -2,6 +2,7 @@
 
 use crate::parts::boxes::{BoxCondition, GridBox};
 use crate::parts::dialog::AskDialog;
+use crate::parts::table::RowPage;
 use crate::viewer::Moment;
 
 /// A pool with its grid.
@@ -21,8 +22,6 @@ pub struct PoolPanel {
     pub queue: u64,
     /// Longest queue of the setting.
     pub queue_most: u64,
-    /// The longest wait in seconds.
-    pub longest_wait: Option<u64>,
 }
 
 impl PoolPanel {
@@ -102,11 +101,45 @@ pub struct OneBox {
     pub output: String,
 }
 
+/// Sums over all pools of the node.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct AllPools {
+    /// Their number.
+    pub pools: u64,
+    /// Boxes of them.
+    pub boxes: u64,
+    /// Requests in their queues.
+    pub waiting: u64,
+    /// The longest wait in seconds, if all of these requests are known.
+    pub longest_wait: Option<u64>,
+    /// Boxes in quarantine.
+    pub quarantined: u64,
+}
+
+/// Positions of the lists of the page.
+#[derive(Clone, Debug, Default)]
+pub struct BoxListPages {
+    /// Among all pools.
+    pub pools: RowPage,
+    /// The boxes in the grid of the chosen pool.
+    pub boxes: RowPage,
+    /// Among the requests for it.
+    pub queue: RowPage,
+    /// Among those of the chosen pool.
+    pub leases: RowPage,
+    /// The boxes in quarantine.
+    pub quarantine: RowPage,
+}
+
 /// Everything that the page shows.
 #[derive(Clone, Debug, Default)]
 pub struct BoxesPageModel {
-    /// All pools of the node, each with its grid.
+    /// Sums over all pools, shown or not.
+    pub totals: AllPools,
+    /// The pools of this page, each with its grid.
     pub pools: Vec<PoolPanel>,
+    /// Where in its lists the page is.
+    pub pages: BoxListPages,
     /// The pool whose queue and leases are shown.
     pub chosen: String,
     /// Its queue, first in line first.

@@ -10,15 +10,17 @@ use crate::parts::boxes::{box_grid, box_legend};
 use crate::parts::icon::Glyph;
 use crate::parts::mark::{Tone, state_saying};
 use crate::parts::notice::empty;
-use crate::parts::panel::{PanelHead, flush_panel, panel};
-use crate::text::{boxes, common};
+use crate::parts::panel::{PanelHead, flush_panel, panel_with};
+use crate::parts::table::{RowPage, named_table_foot};
+use crate::text::{Text, boxes, common};
 use crate::viewer::Viewer;
 
 /// A lease that ends within this many seconds is marked.
 const SOON: u64 = 10;
 
-/// A pool as a grid. Its id is `pool-NAME`, for live updates.
-pub fn pool_grid(viewer: &Viewer, pool: &PoolPanel) -> Markup {
+/// A pool as a grid. Its id is `pool-NAME`, for live updates. The grid of the chosen pool has pages; another one that has no
+/// room for all boxes leads to them.
+pub fn pool_grid(viewer: &Viewer, pool: &PoolPanel, pages: Option<&RowPage>) -> Markup {
     let language = viewer.language;
     let id = format!("pool-{}", encoded(&pool.name));
     let shown = counted(language, common::BOXES, pool.size());
@@ -39,11 +41,41 @@ pub fn pool_grid(viewer: &Viewer, pool: &PoolPanel) -> Markup {
         (box_grid(viewer, &pool.boxes, &address))
         (box_legend(viewer, &pool.counts))
     };
-    panel(&head, body)
+    panel_with(&head, "body", body, grid_foot(viewer, pool, pages))
+}
+
+fn grid_foot(viewer: &Viewer, pool: &PoolPanel, pages: Option<&RowPage>) -> Markup {
+    let language = viewer.language;
+    let (shown, size) = (pool.boxes.len() as u64, pool.size());
+    match pages {
+        Some(pages) if pages.has_others() => {
+            let name = boxes::BOXES_PAGES.fill(language, &[("pool", &pool.name)]);
+            named_table_foot(viewer, pages, &name)
+        }
+        None if shown < size => {
+            let whole = BoxesPageQuery { pool: pool.name.clone(), ..BoxesPageQuery::default() };
+            let (shown, size) = (count(shown), count(size));
+            html! {
+                footer {
+                    span { (common::FOOT_SHOWN.fill(language, &[("n", &shown), ("total", &size)])) }
+                    a.more href=(whole.address()) { (common::ALL_N.fill(language, &[("n", &size)])) span.vh { " " (pool.name) } }
+                }
+            }
+        }
+        _ => html! {},
+    }
+}
+
+/// The foot of a list that has several pages.
+fn foot(viewer: &Viewer, pages: &RowPage, name: Text) -> Markup {
+    match pages.has_others() {
+        true => named_table_foot(viewer, pages, name.of(viewer.language)),
+        false => html! {},
+    }
 }
 
 /// The queue of a pool.
-pub fn queue(viewer: &Viewer, pool: &PoolPanel, lines: &[QueueLine]) -> Markup {
+pub fn queue(viewer: &Viewer, pool: &PoolPanel, lines: &[QueueLine], pages: &RowPage) -> Markup {
     let language = viewer.language;
     let values = [("n", count(pool.queue)), ("most", count(pool.queue_most))];
     let head = PanelHead {
@@ -77,18 +109,23 @@ pub fn queue(viewer: &Viewer, pool: &PoolPanel, lines: &[QueueLine]) -> Markup {
                 }
             }
         }
+        (foot(viewer, pages, boxes::QUEUE_PAGES))
     };
     flush_panel(&head, body)
 }
 
 /// The leases of a pool.
-pub fn leases(viewer: &Viewer, pool: &PoolPanel, lines: &[LeaseLine]) -> Markup {
+pub fn leases(viewer: &Viewer, pool: &PoolPanel, lines: &[LeaseLine], pages: &RowPage) -> Markup {
     let language = viewer.language;
     let head = PanelHead {
         class: "c6 full-md",
         id: "box-leases",
         title: boxes::LEASES_OF.fill(language, &[("pool", &pool.name)]),
-        remark: format!("{}, {}", count(lines.len() as u64), boxes::LEASES_REMARK.of(language)),
+        remark: format!(
+            "{}, {}",
+            count(pages.total.unwrap_or_default()),
+            boxes::LEASES_REMARK.of(language)
+        ),
         link: None,
     };
     if lines.is_empty() {
@@ -106,6 +143,7 @@ pub fn leases(viewer: &Viewer, pool: &PoolPanel, lines: &[LeaseLine]) -> Markup 
             } }
             tbody { @for line in lines { (lease_row(viewer, &pool.name, line)) } }
         }
+        (foot(viewer, pages, boxes::LEASES_PAGES))
     };
     flush_panel(&head, body)
 }
@@ -139,7 +177,7 @@ fn lease_row(viewer: &Viewer, pool: &str, line: &LeaseLine) -> Markup {
 }
 
 /// Boxes in quarantine with the evidence.
-pub fn quarantine(viewer: &Viewer, lines: &[QuarantineLine]) -> Markup {
+pub fn quarantine(viewer: &Viewer, lines: &[QuarantineLine], pages: &RowPage) -> Markup {
     let language = viewer.language;
     let head = PanelHead {
         class: "c12",
@@ -151,7 +189,8 @@ pub fn quarantine(viewer: &Viewer, lines: &[QuarantineLine]) -> Markup {
     if lines.is_empty() {
         return flush_panel(&head, empty(boxes::NO_QUARANTINE.of(language), "", html! {}));
     }
-    panel(&head, html! { @for line in lines { (evidence(viewer, line)) } })
+    let body = html! { @for line in lines { (evidence(viewer, line)) } };
+    panel_with(&head, "body", body, foot(viewer, pages, boxes::QUARANTINE_PAGES))
 }
 
 fn evidence(viewer: &Viewer, line: &QuarantineLine) -> Markup {

@@ -13,6 +13,16 @@ page_query! {
         ask: String,
         /// The lease of the dialog.
         lease: String,
+        /// Position of the first pool.
+        pools: Option<u64>,
+        /// Number of the first box in the grid of the chosen pool.
+        from: Option<u64>,
+        /// Position of the first request in the queue.
+        queued: Option<u64>,
+        /// Position of the first lease.
+        leases: Option<u64>,
+        /// Position of the first box in quarantine.
+        quarantined: Option<u64>,
     }
 }
 
@@ -27,6 +37,11 @@ mod tests {
             number: Some(0),
             ask: "revoke".into(),
             lease: "88117".into(),
+            pools: Some(50),
+            from: Some(2000),
+            queued: Some(50),
+            leases: Some(100),
+            quarantined: Some(50),
         };
         let address = query.address();
         assert_eq!(BoxesPageQuery::parse(address.split_once('?').unwrap().1), query);

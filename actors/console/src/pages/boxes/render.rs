@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::model::{BoxesPageModel, OneBox, PoolPanel};
+use super::model::{BoxesPageModel, OneBox};
 use super::panels::{leases, lines_of, pool_grid, quarantine, queue};
 use super::query::BoxesPageQuery;
 use crate::address::encoded;
@@ -12,6 +12,7 @@ use crate::parts::dialog::ask_dialog;
 use crate::parts::icon::{Glyph, icon};
 use crate::parts::mark::{StateMark, Tone, state};
 use crate::parts::panel::page_head;
+use crate::parts::table::named_table_foot;
 use crate::parts::why::{side_panel, split};
 use crate::text::{boxes, common, frame};
 use crate::viewer::Viewer;
@@ -61,12 +62,17 @@ pub fn pools_in_full(viewer: &Viewer, model: &BoxesPageModel) -> Markup {
                 }
             } @else {
                 div.grid {
-                    @for pool in &model.pools { (pool_grid(viewer, pool)) }
-                    @if let Some(pool) = chosen {
-                        (queue(viewer, pool, &model.queue))
-                        (leases(viewer, pool, &model.leases))
+                    @for pool in &model.pools {
+                        (pool_grid(viewer, pool, (pool.name == model.chosen).then_some(&model.pages.boxes)))
                     }
-                    (quarantine(viewer, &model.quarantine))
+                    @if model.pages.pools.has_others() {
+                        div.c12 { (named_table_foot(viewer, &model.pages.pools, boxes::POOLS_PAGES.of(language))) }
+                    }
+                    @if let Some(pool) = chosen {
+                        (queue(viewer, pool, &model.queue, &model.pages.queue))
+                        (leases(viewer, pool, &model.leases, &model.pages.leases))
+                    }
+                    (quarantine(viewer, &model.quarantine, &model.pages.quarantine))
                 }
             }
         }
@@ -76,30 +82,25 @@ pub fn pools_in_full(viewer: &Viewer, model: &BoxesPageModel) -> Markup {
 /// The sentence at the top of the page.
 pub fn boxes_sentence(viewer: &Viewer, model: &BoxesPageModel) -> String {
     let language = viewer.language;
-    let boxes_in_all: u64 = model.pools.iter().map(PoolPanel::size).sum();
-    let pools = counted(language, common::POOLS, model.pools.len() as u64);
-    let mut text = format!("{pools}, {}.", counted(language, common::BOXES, boxes_in_all));
-    let waiting: u64 = model.pools.iter().map(|pool| pool.queue).sum();
-    let longest = model.pools.iter().filter_map(|pool: &PoolPanel| pool.longest_wait).max();
-    if waiting > 0 {
-        let wait = age(language, longest.unwrap_or_default());
-        let values = [("n", count(waiting)), ("age", wait)];
-        text.push(' ');
-        text.push_str(
-            &boxes::SENTENCE_QUEUE.fill(language, &[("n", &values[0].1), ("age", &values[1].1)]),
-        );
+    let totals = model.totals;
+    let pools = counted(language, common::POOLS, totals.pools);
+    let mut parts = vec![format!("{pools}, {}.", counted(language, common::BOXES, totals.boxes))];
+    if totals.waiting > 0 {
+        let waiting = count(totals.waiting);
+        parts.push(match totals.longest_wait {
+            Some(wait) => boxes::SENTENCE_QUEUE
+                .fill(language, &[("n", &waiting), ("age", &age(language, wait))]),
+            None => boxes::SENTENCE_WAITING.fill(language, &[("n", &waiting)]),
+        });
     }
-    let quarantined = model.quarantine.len() as u64;
-    if quarantined > 0 {
-        text.push(' ');
-        let shown = counted(language, common::BOXES, quarantined);
-        text.push_str(&boxes::SENTENCE_QUARANTINE.fill(language, &[("n", &shown)]));
+    if totals.quarantined > 0 {
+        let shown = counted(language, common::BOXES, totals.quarantined);
+        parts.push(boxes::SENTENCE_QUARANTINE.fill(language, &[("n", &shown)]));
     }
-    if waiting == 0 && quarantined == 0 && !model.pools.is_empty() {
-        text.push(' ');
-        text.push_str(boxes::SENTENCE_FINE.of(language));
+    if totals.waiting == 0 && totals.quarantined == 0 && totals.pools > 0 {
+        parts.push(boxes::SENTENCE_FINE.of(language).to_owned());
     }
-    text
+    parts.join(" ")
 }
 
 fn one_box(viewer: &Viewer, query: &BoxesPageQuery, one: &OneBox) -> Markup {

@@ -4,6 +4,7 @@ use crate::text::texts;
 
 texts! {
     SENTENCE_QUEUE = "{n} wait for a box, the longest for {age}.", "박스 대기 {n}, 최장 {age}.";
+    SENTENCE_WAITING = "{n} wait for a box.", "박스 대기 {n}.";
     SENTENCE_QUARANTINE = "{n} in quarantine.", "격리 {n}.";
     SENTENCE_FINE = "Nobody waits, and no box is in quarantine.", "대기와 격리 없음.";
     POOL_REMARK = "{boxes} on {host} · term {ttl}", "{host}, {boxes} · 점유 기간 {ttl}";
@@ -39,6 +40,11 @@ texts! {
     NO_QUARANTINE = "No box is in quarantine", "격리된 박스 없음";
     NO_POOLS = "There is no pool", "풀 없음";
     NO_POOLS_BODY = "A pool hands out numbered boxes to jobs, one at a time. Create one:", "풀은 번호가 있는 박스를 작업에 하나씩 내줍니다. 다음 명령으로 만드십시오:";
+    POOLS_PAGES = "Pages of pools", "풀 페이지";
+    BOXES_PAGES = "Pages of boxes of {pool}", "{pool} 박스 페이지";
+    QUEUE_PAGES = "Pages of the queue", "대기열 페이지";
+    LEASES_PAGES = "Pages of leases", "점유 페이지";
+    QUARANTINE_PAGES = "Pages of the quarantine", "격리 페이지";
     BOX_TITLE = "Box {n}", "박스 {n}";
     BOX_SINCE = "In this state since", "이 상태의 시작";
     BOX_LEASE = "Lease", "점유 번호";

@@ -1,25 +1,25 @@
-//! `/console/boxes`: pools, queues, leases and boxes in quarantine.
-
-use std::sync::Arc;
+//! `/console/boxes`: pools, queues, leases and boxes in quarantine. Sums are over all of them, lists have pages.
 
 use actix_web::{HttpRequest, HttpResponse, web};
 use reelyard_access::rights::AccessScope;
 use reelyard_api::BoxInfo;
-use reelyard_boxes::box_lease::{
-    BoxCounts, BoxLogEvent, BoxPhase, BoxRefusal, BoxViewHandle, LARGEST_PAGE, Lease, PoolStatus,
-    ShowQueue,
-};
+use reelyard_boxes::box_lease::{BoxPhase, BoxRefusal, BoxViewHandle, PoolStatus};
 use reelyard_console::frame::{NavPage, PageParts};
 use reelyard_console::pages::boxes::{
-    self, BoxesPageModel, BoxesPageQuery, LeaseLine, OneBox, PoolPanel, QuarantineLine, QueueLine,
+    self, AllPools, BoxListPages, BoxesPageModel, BoxesPageQuery, OneBox, PoolPanel, QueueLine,
 };
-use reelyard_console::parts::boxes::{BoxCondition, GridBox};
+use reelyard_console::parts::boxes::GridBox;
 use reelyard_console::parts::dialog::AskDialog;
 use reelyard_console::parts::panel::page_sentence;
+use reelyard_console::parts::table::RowPage;
 use reelyard_console::{Moment, Viewer};
 use reelyard_protocol::boxes::{BoxNumber, PoolName};
 
 use super::box_dialogs;
+use super::box_lists::{
+    GRID_BOXES, PHASES, condition, counts, grid, grid_page, lease_line, lease_page, place,
+    position, quarantine_page, queue_page,
+};
 use crate::http::api::box_calls::pools::views;
 use crate::http::computing::computed;
 use crate::http::console::answer;
@@ -30,26 +30,8 @@ use crate::http::console::visitor::Visitor;
 use crate::http::node_state::NodeHttpState;
 use crate::http::problem::ProblemResponse;
 
-/// Pools that the page shows.
+/// Pools of a page.
 const POOLS: usize = 50;
-/// Boxes that the grids show together.
-const GRID_BOXES: usize = 2000;
-/// Leases that the page shows.
-const LEASES: usize = 100;
-/// Requests in the queue that the page shows.
-const QUEUED: usize = 50;
-/// Boxes in quarantine that the page shows.
-const QUARANTINED: usize = 50;
-
-/// The phases of boxes in the words of the console.
-const PHASES: [(BoxPhase, BoxCondition); 6] = [
-    (BoxPhase::Free, BoxCondition::Free),
-    (BoxPhase::Leased, BoxCondition::Leased),
-    (BoxPhase::Preparing, BoxCondition::Preparing),
-    (BoxPhase::Draining, BoxCondition::Cleaning),
-    (BoxPhase::Quarantined, BoxCondition::Quarantined),
-    (BoxPhase::Unchecked, BoxCondition::Unknown),
-];
 
 /// `GET /console/boxes`.
 pub async fn show(
@@ -111,196 +93,93 @@ async fn model(
 ) -> Result<BoxesPageModel, ProblemResponse> {
     let views = views(state)?;
     let pools = views.pools();
+    let first_pool = position(query.pools);
     let chosen = pools.iter().find(|pool| pool.name.as_str() == query.pool);
-    let chosen = chosen.or(pools.first()).map(|pool| pool.name.clone());
-    let leases = match &chosen {
-        Some(pool) => leases(views, pool)?,
-        None => Vec::new(),
-    };
-    let queue = match &chosen {
-        Some(pool) => queue(state, pool).await?,
-        None => Vec::new(),
-    };
-    let mut panels = panels(views, &pools, chosen.as_ref())?;
-    for panel in panels.iter_mut().filter(|panel| panel.queue == queue.len() as u64) {
-        // The wait is known only for a queue that is listed as a whole.
-        if chosen.as_ref().is_some_and(|chosen| chosen.as_str() == panel.name) {
-            let waits = queue.iter().map(|line| line.since.seconds_until(viewer.now));
-            panel.longest_wait = waits.max();
-        }
+    let chosen = chosen.or(pools.get(first_pool)).or(pools.first()).cloned();
+    let base = BoxesPageQuery { ask: String::new(), number: None, ..query.clone() };
+    let mut totals = totals(views, &pools);
+    let mut pages = BoxListPages::default();
+    let (mut leases, mut queue, mut boxes) = (Vec::new(), Vec::new(), Vec::new());
+    if let Some(pool) = &chosen {
+        (leases, pages.leases) = lease_page(views, &pool.name, &base)?;
+        (queue, pages.queue) = queue_page(state, &pool.name, &base).await?;
+        (boxes, pages.boxes) = grid_page(views, pool, &base)?;
     }
+    // The wait is known only if all requests are listed.
+    if queue.len() as u64 == totals.waiting {
+        let waits = queue.iter().map(|line: &QueueLine| line.since.seconds_until(viewer.now));
+        totals.longest_wait = waits.max();
+    }
+    let shown: Vec<&PoolStatus> = pools.iter().skip(first_pool).take(POOLS).collect();
+    pages.pools = RowPage::at(first_pool, shown.len(), pools.len(), POOLS, &|at| {
+        BoxesPageQuery { pools: place(at), ..BoxesPageQuery::default() }.address()
+    });
+    let (quarantine, of_quarantine) = quarantine_page(views, &pools, &base)?;
+    pages.quarantine = of_quarantine;
     Ok(BoxesPageModel {
-        pools: panels,
-        chosen: chosen.map(|pool| pool.to_string()).unwrap_or_default(),
+        totals,
+        pools: panels(views, &shown, chosen.as_ref(), boxes)?,
+        pages,
+        chosen: chosen.map(|pool| pool.name.to_string()).unwrap_or_default(),
         queue,
         leases,
-        quarantine: quarantine(views, &pools)?,
+        quarantine,
         one: one_box(views, query),
         ask: box_dialogs::of_query(views, query, viewer),
     })
 }
 
-/// The pools by name. The grid of the chosen pool is filled first.
+/// Sums over all pools, shown or not.
+fn totals(views: &BoxViewHandle, pools: &[PoolStatus]) -> AllPools {
+    let view = views.view();
+    let in_phase = |pool: &PoolStatus, phase| u64::from(pool.counts.of(phase));
+    let size = |pool| PHASES.iter().map(|(phase, _)| in_phase(pool, *phase)).sum::<u64>();
+    let waiting = pools.iter().filter_map(|pool| view.queues.get(&pool.name));
+    AllPools {
+        pools: pools.len() as u64,
+        boxes: pools.iter().map(size).sum(),
+        waiting: waiting.map(|queue| queue.waiting).sum(),
+        longest_wait: None,
+        quarantined: pools.iter().map(|pool| in_phase(pool, BoxPhase::Quarantined)).sum(),
+    }
+}
+
+/// The pools of a page, with the grid of the chosen one. It comes first if it is on another page.
 fn panels(
     views: &BoxViewHandle,
-    pools: &[PoolStatus],
-    chosen: Option<&PoolName>,
+    pools: &[&PoolStatus],
+    chosen: Option<&PoolStatus>,
+    boxes: Vec<GridBox>,
 ) -> Result<Vec<PoolPanel>, BoxRefusal> {
-    let view = views.view();
-    let mut room = GRID_BOXES;
-    let mut grid_of_chosen = Vec::new();
-    if let Some(pool) = chosen {
-        grid_of_chosen = grid(views, pool, room)?;
-        room -= grid_of_chosen.len();
-    }
+    let is_chosen = |pool: &PoolStatus| chosen.is_some_and(|chosen| chosen.name == pool.name);
+    let is_elsewhere = !pools.iter().any(|pool| is_chosen(pool));
+    let mut room = GRID_BOXES - boxes.len();
+    let mut boxes = Some(boxes);
     let mut panels = Vec::new();
-    for pool in pools {
-        let is_chosen = chosen == Some(&pool.name);
-        if panels.len() == POOLS && !is_chosen {
-            continue;
-        }
-        let grid = if is_chosen {
-            std::mem::take(&mut grid_of_chosen)
-        } else {
-            let grid = grid(views, &pool.name, room)?;
-            room -= grid.len();
-            grid
+    for pool in chosen.filter(|_| is_elsewhere).into_iter().chain(pools.iter().copied()) {
+        let grid = match boxes.take_if(|_| is_chosen(pool)) {
+            Some(boxes) => boxes,
+            None => {
+                let grid = grid(views, &pool.name, BoxNumber(0), room)?;
+                room -= grid.len();
+                grid
+            }
         };
-        panels.push(PoolPanel {
-            name: pool.name.to_string(),
-            host: pool.spec.host.map(|host| host.to_string()),
-            ttl: pool.spec.ttl_default.as_secs(),
-            boxes: grid,
-            counts: counts(&pool.counts),
-            queue: view.queues.get(&pool.name).map_or(0, |queue| queue.waiting),
-            queue_most: u64::from(pool.spec.queue_limit),
-            longest_wait: None,
-        });
+        panels.push(panel(views, pool, grid));
     }
     Ok(panels)
 }
 
-/// The boxes by state.
-fn counts(counts: &BoxCounts) -> Vec<(BoxCondition, u64)> {
-    let mut known = Vec::new();
-    for (phase, condition) in PHASES {
-        let boxes = u64::from(counts.of(phase));
-        // Boxes are seldom unchecked.
-        if boxes > 0 || phase != BoxPhase::Unchecked {
-            known.push((condition, boxes));
-        }
+fn panel(views: &BoxViewHandle, pool: &PoolStatus, boxes: Vec<GridBox>) -> PoolPanel {
+    PoolPanel {
+        name: pool.name.to_string(),
+        host: pool.spec.host.as_ref().map(ToString::to_string),
+        ttl: pool.spec.ttl_default.as_secs(),
+        boxes,
+        counts: counts(&pool.counts),
+        queue: views.view().queues.get(&pool.name).map_or(0, |queue| queue.waiting),
+        queue_most: u64::from(pool.spec.queue_limit),
     }
-    known
-}
-
-fn condition(phase: BoxPhase) -> BoxCondition {
-    let found = PHASES.iter().find(|(of, _)| *of == phase);
-    found.map_or(BoxCondition::Unknown, |(_, condition)| *condition)
-}
-
-/// The first boxes of a pool, at most `most`.
-fn grid(views: &BoxViewHandle, pool: &PoolName, most: usize) -> Result<Vec<GridBox>, BoxRefusal> {
-    let mut boxes = Vec::new();
-    let mut from = Some(BoxNumber(0));
-    while let Some(number) = from.filter(|_| boxes.len() < most) {
-        let page = views.boxes(pool, number, most - boxes.len())?;
-        for status in &page.lines {
-            let condition = condition(status.record.state.phase());
-            boxes.push(GridBox { number: status.number.0, condition });
-        }
-        from = page.next;
-    }
-    Ok(boxes)
-}
-
-/// The first requests in the queue of a pool. On a follower there are none.
-async fn queue(
-    state: &web::Data<NodeHttpState>,
-    pool: &PoolName,
-) -> Result<Vec<QueueLine>, ProblemResponse> {
-    let boxes = &state.actors.boxes;
-    if boxes.views.view().queues.get(pool).is_none_or(|queue| queue.waiting == 0) {
-        return Ok(Vec::new());
-    }
-    let waiting = boxes.actor.ask(ShowQueue { pool: pool.clone(), most: QUEUED }).await??;
-    let lines = (1..).zip(waiting).map(|(place, request)| QueueLine {
-        place,
-        holder: request.holder.to_string(),
-        priority: i64::from(request.priority.get()),
-        count: u64::from(request.count),
-        since: Moment(request.since.0),
-    });
-    Ok(lines.collect())
-}
-
-/// The leases of a pool that end soonest.
-fn leases(views: &BoxViewHandle, pool: &PoolName) -> Result<Vec<LeaseLine>, BoxRefusal> {
-    let mut leases: Vec<Arc<Lease>> = Vec::new();
-    let mut from = Some(BoxNumber(0));
-    while let Some(number) = from {
-        let page = views.leases(pool, None, number, LARGEST_PAGE)?;
-        leases.extend(page.lines);
-        from = page.next;
-    }
-    leases.sort_by_key(|lease| (end(lease), lease.number));
-    leases.truncate(LEASES);
-    Ok(leases.iter().map(|lease| lease_line(lease)).collect())
-}
-
-fn lease_line(lease: &Lease) -> LeaseLine {
-    LeaseLine {
-        id: lease.id.to_string(),
-        number: u64::from(lease.number.0),
-        holder: lease.holder.to_string(),
-        token: lease.token.0,
-        ends: end(lease),
-        granted: Moment(lease.granted.0),
-    }
-}
-
-/// The end of a term. While the box is prepared, the term has not begun.
-fn end(lease: &Lease) -> Moment {
-    Moment(lease.expires_at.unwrap_or_else(|| lease.granted.after(lease.term)).0)
-}
-
-/// The boxes in quarantine of all pools.
-fn quarantine(
-    views: &BoxViewHandle,
-    pools: &[PoolStatus],
-) -> Result<Vec<QuarantineLine>, BoxRefusal> {
-    let mut lines = Vec::new();
-    for pool in pools.iter().filter(|pool| pool.counts.of(BoxPhase::Quarantined) > 0) {
-        let mut from = Some(BoxNumber(0));
-        while let Some(number) = from.filter(|_| lines.len() < QUARANTINED) {
-            let page = views.boxes(&pool.name, number, LARGEST_PAGE)?;
-            for status in &page.lines {
-                if status.record.state.phase() != BoxPhase::Quarantined {
-                    continue;
-                }
-                let info = BoxInfo::from(status);
-                lines.push(QuarantineLine {
-                    pool: pool.name.to_string(),
-                    number: u64::from(info.number.0),
-                    since: Moment(info.since.0.0),
-                    by: info.quarantined_by,
-                    failures: failed_cleanings(views, &pool.name, info.number),
-                    output: info.output.unwrap_or_default(),
-                });
-            }
-            from = page.next;
-        }
-    }
-    lines.truncate(QUARANTINED);
-    Ok(lines)
-}
-
-/// The failed cleanings of a box right before its quarantine.
-fn failed_cleanings(views: &BoxViewHandle, pool: &PoolName, number: BoxNumber) -> Option<u64> {
-    let newest = views.box_log(pool, Some(number), u64::MAX, 2);
-    newest.lines.iter().find_map(|line| match line.news {
-        BoxLogEvent::CleanFailed { attempt, .. } => Some(u64::from(attempt)),
-        _ => None,
-    })
 }
 
 /// The box of the open panel. None if it does not exist.

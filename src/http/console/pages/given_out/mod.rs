@@ -1,6 +1,7 @@
 //! Links and boxes, which others use until a deadline.
 
 pub mod box_dialogs;
+mod box_lists;
 pub mod boxes;
 mod new_link;
 pub mod share;
