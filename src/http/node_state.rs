@@ -8,6 +8,7 @@ use std::sync::Arc;
 use reelyard_access::audit::AuditRecorder;
 use reelyard_api::{OverviewView, ShareInfo};
 use reelyard_boxes::box_lease::BoxPhase;
+use reelyard_console::pages::yard::TroublePlace;
 use reelyard_core::address_range::AddressRange;
 use reelyard_core::clock::{Clock, Millis};
 use reelyard_core::host::HostAddr;
@@ -138,7 +139,8 @@ impl NodeHttpState {
 
     /// Conditions that need attention although the node is ready, as text lines.
     pub fn warnings(&self) -> Vec<String> {
-        let mut warnings = self.other_warnings();
+        let others = self.other_warnings().into_iter();
+        let mut warnings: Vec<String> = others.map(|(_, text)| text).collect();
         warnings.extend(self.planning_off());
         warnings.extend(self.no_destination().map(|missing| missing.to_string()));
         warnings
@@ -153,15 +155,62 @@ impl NodeHttpState {
         })
     }
 
-    /// The warnings besides those about planning.
-    pub fn other_warnings(&self) -> Vec<String> {
+    /// The warnings besides those about planning, each with the page on which it ends.
+    pub fn other_warnings(&self) -> Vec<(TroublePlace, String)> {
+        let mut warnings = self.host_warnings();
+        let about = |place: TroublePlace| move |text: String| (place.clone(), text);
+        warnings.extend(self.box_warnings().into_iter().map(about(TroublePlace::Boxes)));
         let view = self.actors.task_views.load();
-        let message = view.foreign_managers.iter().map(|manager| {
+        let of_inputs = self.actors.catalog_view.load().warnings.clone().into_iter();
+        let of_inputs = of_inputs.chain(input_fault_warnings(&view)).chain(self.insecure_listen());
+        warnings.extend(of_inputs.map(about(TroublePlace::Settings)));
+        let of_cluster = self.cluster.warnings(self.clock.now()).into_iter();
+        warnings.extend(of_cluster.map(about(TroublePlace::Cluster)));
+        let clock = self.actors.share_views.view().trouble.map(|trouble| trouble.to_string());
+        let of_shares = self.share_root_warnings().into_iter().chain(clock);
+        warnings.extend(of_shares.map(about(TroublePlace::Shares)));
+        let audit =
+            self.audit.status().trouble.map(|why| {
+                format!("The audit cannot be written, so changes are not recorded: {why}")
+            });
+        let of_process = audit.into_iter().chain(open_files::shortage_warning());
+        warnings.extend(of_process.map(about(TroublePlace::Manual)));
+        warnings
+    }
+
+    /// Hosts that another manager commands, whose files were not listed, or that cannot be used.
+    fn host_warnings(&self) -> Vec<(TroublePlace, String)> {
+        let mut warnings = Vec::new();
+        for manager in &self.actors.task_views.load().foreign_managers {
             let host = manager.host.map(|host| format!("{host}: ")).unwrap_or_default();
             let how_sure = if manager.sure { "manages" } else { "may manage" };
             let (what, last) = (&manager.what, manager.last);
-            format!("another manager {how_sure} this yard too: {host}{what}; last seen at {last}")
-        });
+            let place = manager
+                .host
+                .map_or(TroublePlace::Manual, |host| TroublePlace::Host(host.to_string()));
+            let text = format!(
+                "another manager {how_sure} this yard too: {host}{what}; last seen at {last}"
+            );
+            warnings.push((place, text));
+        }
+        let unlisted = self.unlisted_hosts().into_iter();
+        warnings.extend(unlisted.map(|(host, text)| (TroublePlace::Host(host.to_string()), text)));
+        for (host, actor) in self.actors.hosts.present().iter() {
+            let unusable = actor.view.load().token_trouble;
+            let refused = self.worker_refusals.of(*host, self.clock.now());
+            let texts = [
+                unusable.map(|why| format!("{host} cannot be used: {why}")),
+                refused.map(|why| format!("{host} gets no orders: {why}")),
+            ];
+            for text in texts.into_iter().flatten() {
+                warnings.push((TroublePlace::Host(host.to_string()), text));
+            }
+        }
+        warnings
+    }
+
+    /// Pools that differ from their configuration, whose host is silent, or that cannot grant any box.
+    fn box_warnings(&self) -> Vec<String> {
         let refused = self.actors.boxes.configured.refused();
         let not_so = refused.iter().map(|(pool, why)| {
             format!("cannot apply the configuration of pool {pool}, retrying: {why}")
@@ -171,36 +220,7 @@ impl NodeHttpState {
             let why = queue.silence.as_ref()?;
             Some(format!("the host of pool {pool} does not prepare or clean its boxes: {why}"))
         });
-        let of_boxes = not_so.chain(silent).chain(self.hindered_pools());
-        let of_copies = self.unlisted_hosts().into_iter();
-        let of_inputs = self.actors.catalog_view.load().warnings.clone().into_iter();
-        let of_inputs = of_inputs.chain(input_fault_warnings(&view));
-        let clock = self.actors.share_views.view().trouble.map(|trouble| trouble.to_string());
-        let hosts = self.actors.hosts.present();
-        let tokens = hosts.iter().filter_map(|(host, actor)| {
-            Some(format!("{host} cannot be used: {}", actor.view.load().token_trouble?))
-        });
-        let refused_workers = hosts.keys().filter_map(|host| {
-            Some(format!(
-                "{host} gets no orders: {}",
-                self.worker_refusals.of(*host, self.clock.now())?
-            ))
-        });
-        let tokens = tokens.chain(refused_workers);
-        let insecure = self.insecure_listen();
-        let audit =
-            self.audit.status().trouble.map(|why| {
-                format!("The audit cannot be written, so changes are not recorded: {why}")
-            });
-        let of_cluster = self.cluster.warnings(self.clock.now());
-        let own = tokens
-            .chain(of_cluster)
-            .chain(self.share_root_warnings())
-            .chain(insecure)
-            .chain(clock)
-            .chain(audit)
-            .chain(open_files::shortage_warning());
-        message.chain(of_boxes).chain(of_copies).chain(of_inputs).chain(own).collect()
+        not_so.chain(silent).chain(self.hindered_pools()).collect()
     }
 
     /// Share roots whose directories cannot be used, or would not be recognised.
@@ -247,7 +267,7 @@ impl NodeHttpState {
 
     /// Destinations that answer, but whose files were not listed since this node started, with the
     /// consequences.
-    pub fn unlisted_hosts(&self) -> Vec<String> {
+    pub fn unlisted_hosts(&self) -> Vec<(HostAddr, String)> {
         let view = self.actors.task_views.load();
         let unlisted = view.hosts.iter().filter(|planned| {
             let unknown = [Unusable::InventoryUnknown, Unusable::KindUnknown];
@@ -269,11 +289,12 @@ impl NodeHttpState {
                 Some(_) => "Its recorded files still count",
                 None => "A file that exists only there may be copied again",
             };
-            Some(format!(
+            let text = format!(
                 "{host} answers, but its files were not listed since this node started{}. Nothing \
                  is copied to it. {risk}.",
                 why.unwrap_or_default()
-            ))
+            );
+            Some((host, text))
         });
         words.collect()
     }
@@ -310,19 +331,25 @@ impl NodeHttpState {
 
     /// The same conditions besides a missing leader.
     pub fn not_ready_with_leader(&self) -> Vec<String> {
-        let mut missing = Vec::new();
-        missing.extend(self.journal.disk_full());
-        missing.extend(self.cluster.leader_disk_full());
-        missing.extend(self.journal.stuck());
-        if matches!(*self.journal.leadership().borrow(), Leadership::Stopped) {
-            missing.push("the journal has stopped".to_owned());
-        }
+        let mut missing = self.journal_faults();
         let catalog = self.actors.catalog_view.load();
         missing.extend(catalog.problems.iter().cloned());
         if !catalog.ready && catalog.problems.is_empty() {
             missing.push("the inputs have not been read yet".to_owned());
         }
         missing
+    }
+
+    /// Why the journal takes no changes.
+    pub fn journal_faults(&self) -> Vec<String> {
+        let mut faults = Vec::new();
+        faults.extend(self.journal.disk_full());
+        faults.extend(self.cluster.leader_disk_full());
+        faults.extend(self.journal.stuck());
+        if matches!(*self.journal.leadership().borrow(), Leadership::Stopped) {
+            faults.push("the journal has stopped".to_owned());
+        }
+        faults
     }
 }
 

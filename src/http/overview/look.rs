@@ -7,7 +7,7 @@ use actix_web::web;
 use reelyard_api::HostView;
 use reelyard_console::Moment;
 use reelyard_console::pages::hosts::HostCondition;
-use reelyard_console::pages::yard::VerdictFacts;
+use reelyard_console::pages::yard::{Trouble, TroubleCause, VerdictFacts};
 use reelyard_console::parts::spark::HealthSpan;
 use reelyard_core::host::HostAddr;
 use reelyard_shares::share_expiry::{ShareColumn, UsesNeeded};
@@ -15,7 +15,7 @@ use reelyard_yard::heartbeat::Health;
 
 use super::link_traffic::LinkSample;
 use super::memory::YardLook;
-use super::placed_files::listed_files;
+use super::placed_files::{listed_files, only_here};
 use super::troubles::{count_inputs, joined, troubles};
 use super::yard_views::YardViews;
 use crate::http::node_state::NodeHttpState;
@@ -33,14 +33,26 @@ pub fn verdict(views: &YardViews<'_>) -> VerdictFacts {
     });
     let in_maintenance =
         views.lines.iter().filter(|line| line.condition == HostCondition::NotAsked);
+    let mut troubles = joined(troubles);
+    count_only_files(views, &mut troubles);
     VerdictFacts {
-        troubles: joined(troubles),
+        troubles,
         fine_since: history.fine_since.map(|at| Moment(at.0)),
         not_served: served,
         cleared: (history.cleared > 0).then_some(history.cleared),
         maintenance: in_maintenance.map(|line| line.host.clone()).collect(),
         hosts: views.lines.len() as u64,
         inputs: count_inputs(&views.catalog),
+    }
+}
+
+/// Counts the files that a host alone holds, for the hosts that are down. More of them are one trouble.
+fn count_only_files(views: &YardViews<'_>, troubles: &mut [Trouble]) {
+    for trouble in troubles {
+        if let TroubleCause::HostDown { host, only_here: files, .. } = &mut trouble.cause {
+            let host = host.parse().ok();
+            *files = host.and_then(|host| Some(only_here(&views.tasks, host)?.len()));
+        }
     }
 }
 

@@ -97,12 +97,15 @@ fn sum(links: &BTreeMap<HostAddr, LinkSample>) -> Option<LinkSample> {
 
 #[cfg(test)]
 mod tests {
-    use reelyard_console::pages::yard::TroubleCause;
+    use reelyard_console::pages::yard::{TroubleCause, TroublePlace};
 
     use super::*;
 
     fn warning(text: &str) -> Trouble {
-        Trouble { cause: TroubleCause::Warning { text: text.to_owned() }, since: None }
+        Trouble {
+            cause: TroubleCause::Warning { text: text.to_owned(), remedy: TroublePlace::Settings },
+            since: None,
+        }
     }
 
     fn look(now: i64, troubles: Vec<Trouble>) -> YardLook {

@@ -37,6 +37,17 @@ impl PlacedFiles {
     }
 }
 
+/// The files that no other host holds. None for a host without a list of files.
+pub fn only_here(tasks: &TaskManagerView, host: HostAddr) -> Option<RoaringBitmap> {
+    let mut only = RoaringBitmap::clone(tasks.placements.get(&host)?);
+    for (other, files) in &tasks.placements {
+        if *other != host {
+            only -= &**files;
+        }
+    }
+    Some(only)
+}
+
 /// The files that the console lists: all with a grade, and hot ones without.
 pub fn listed_files(catalog: &CatalogView) -> RoaringBitmap {
     let mut listed =

@@ -86,7 +86,7 @@ fn key(cause: &TroubleCause) -> TroubleKey {
         TroubleCause::Blocked { .. } => ("plan", String::new()),
         TroubleCause::OtherManager { host } => ("manager", host.clone()),
         TroubleCause::HookFails { hook, .. } => ("hook", hook.clone()),
-        TroubleCause::Warning { text } => ("warning", without_numbers(text)),
+        TroubleCause::Warning { text, .. } => ("warning", without_numbers(text)),
     }
 }
 
@@ -104,12 +104,17 @@ fn without_numbers(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use reelyard_console::pages::yard::TroublePlace;
+
     use super::*;
 
     const MINUTE: i64 = 60_000;
 
     fn warning(text: &str) -> Trouble {
-        Trouble { cause: TroubleCause::Warning { text: text.into() }, since: None }
+        Trouble {
+            cause: TroubleCause::Warning { text: text.into(), remedy: TroublePlace::Settings },
+            since: None,
+        }
     }
 
     fn observe(log: &mut TroubleLog, at: i64, texts: &[&str]) -> (Vec<i64>, TroubleHistory) {

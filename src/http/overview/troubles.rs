@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use reelyard_api::HostView;
 use reelyard_console::Moment;
 use reelyard_console::pages::hosts::{HostCondition, HostLine};
-use reelyard_console::pages::yard::{Trouble, TroubleCause};
+use reelyard_console::pages::yard::{Trouble, TroubleCause, TroublePlace};
 use reelyard_core::host::HostAddr;
 use reelyard_core::names::FileId;
 use reelyard_yard::catalog::views::{CatalogInputState, CatalogInputView, CatalogView};
@@ -30,10 +30,12 @@ pub fn troubles(views: &YardViews<'_>) -> Vec<Trouble> {
     let of_inputs = of_inputs(&views.catalog);
     let reasons = beside_inputs(&of_inputs, views.state.not_ready_with_leader());
     if !reasons.is_empty() {
-        troubles.push(without_begin(TroubleCause::NotReady { reasons }));
+        let is_of_inputs = views.state.journal_faults().is_empty();
+        let remedy = if is_of_inputs { TroublePlace::Settings } else { TroublePlace::Manual };
+        troubles.push(without_begin(TroubleCause::NotReady { reasons, remedy }));
     }
-    for text in views.state.other_warnings() {
-        troubles.push(without_begin(TroubleCause::Warning { text }));
+    for (remedy, text) in views.state.other_warnings() {
+        troubles.push(without_begin(TroubleCause::Warning { text, remedy }));
     }
     troubles.extend(of_inputs);
     troubles.extend(unset_ranking(views));

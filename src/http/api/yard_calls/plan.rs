@@ -71,7 +71,7 @@ pub(in crate::http) fn last_round(state: &NodeHttpState, most: usize) -> PlanVie
         waiting: view.plan.wanted.saturating_sub(view.open.len() as u64),
         served: snapshot.catalog.event_log.as_ref().map(|log| log.served).unwrap_or_default(),
         blocked: round.and_then(|round| round.waiting.as_ref()).and_then(blocked),
-        unlisted: state.unlisted_hosts(),
+        unlisted: state.unlisted_hosts().into_iter().map(|(_, text)| text).collect(),
     }
 }
 

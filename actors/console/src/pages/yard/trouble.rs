@@ -88,6 +88,8 @@ pub enum TroubleCause {
     NotReady {
         /// Reasons in the words of the node, with what to do.
         reasons: Vec<String>,
+        /// Where it ends.
+        remedy: TroublePlace,
     },
     /// Planning is blocked.
     Blocked {
@@ -110,7 +112,26 @@ pub enum TroubleCause {
     Warning {
         /// The warning in the words of the node.
         text: String,
+        /// Where it ends.
+        remedy: TroublePlace,
     },
+}
+
+/// The page on which a person sees or ends a trouble.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TroublePlace {
+    /// The settings and inputs.
+    Settings,
+    /// The nodes of the cluster.
+    Cluster,
+    /// The pools of boxes.
+    Boxes,
+    /// The share links.
+    Shares,
+    /// One host, by address and port.
+    Host(String),
+    /// The chapter of the manual about troubles: no page ends it.
+    Manual,
 }
 
 impl Trouble {

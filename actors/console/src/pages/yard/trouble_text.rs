@@ -1,6 +1,6 @@
 //! The text of a trouble: its cause, its consequences, and links to the actions.
 
-use super::trouble::{Trouble, TroubleCause};
+use super::trouble::{Trouble, TroubleCause, TroublePlace};
 use crate::address::{ROOT, encoded, host_page};
 use crate::format::{bare_host, bytes, count, counted, day_and_time, node_text, percent, since};
 use crate::parts::icon::Glyph;
@@ -96,7 +96,7 @@ fn title(viewer: &Viewer, trouble: &Trouble) -> String {
         TroubleCause::HookFails { hook, .. } => {
             dated(viewer, at, yard::HOOK_TITLE, yard::HOOK_TITLE_SHORT, ("hook", hook))
         }
-        TroubleCause::Warning { text } => node_text(language, text),
+        TroubleCause::Warning { text, .. } => node_text(language, text),
     }
 }
 
@@ -183,7 +183,7 @@ fn consequences(viewer: &Viewer, trouble: &Trouble) -> String {
             yard::BAD_ROWS.fill(language, &[("line", &values[0].1), ("reason", &values[1].1)])
         }
         TroubleCause::NoLeader => yard::NO_LEADER_DETAIL.of(language).to_owned(),
-        TroubleCause::NotReady { reasons } => {
+        TroubleCause::NotReady { reasons, .. } => {
             let reasons: Vec<String> =
                 reasons.iter().map(|reason| node_text(language, reason)).collect();
             reasons.join("; ")
@@ -200,7 +200,6 @@ fn consequences(viewer: &Viewer, trouble: &Trouble) -> String {
 /// Links of a trouble, and whether the last one is the remedy.
 fn links(viewer: &Viewer, cause: &TroubleCause) -> (Vec<(String, String)>, bool) {
     let link = |words: Text, address: String| (words.of(viewer.language).to_owned(), address);
-    let settings = || link(yard::OPEN_SETTINGS, format!("{ROOT}/settings"));
     match cause {
         TroubleCause::HostDown { host, only_here, .. } => {
             let mut links = Vec::new();
@@ -229,12 +228,27 @@ fn links(viewer: &Viewer, cause: &TroubleCause) -> (Vec<(String, String)>, bool)
         TroubleCause::Blocked { .. } => {
             (vec![link(yard::OPEN_PLAN, format!("{ROOT}/plan"))], false)
         }
-        TroubleCause::HookFails { .. } => {
-            (vec![link(yard::OPEN_SHARES, format!("{ROOT}/shares"))], false)
-        }
-        TroubleCause::NoLeader => (Vec::new(), false),
-        _ => (vec![settings()], false),
+        TroubleCause::HookFails { .. } => (vec![place(viewer, &TroublePlace::Shares)], false),
+        TroubleCause::NoLeader => (vec![place(viewer, &TroublePlace::Cluster)], true),
+        TroubleCause::NotReady { remedy, .. } => (vec![place(viewer, remedy)], true),
+        TroubleCause::Warning { remedy, .. } => (vec![place(viewer, remedy)], false),
+        TroubleCause::InputUnreadable { .. }
+        | TroubleCause::InputUnset { .. }
+        | TroubleCause::BadRows { .. } => (vec![place(viewer, &TroublePlace::Settings)], false),
     }
+}
+
+/// The link to a page.
+fn place(viewer: &Viewer, place: &TroublePlace) -> (String, String) {
+    let (words, address) = match place {
+        TroublePlace::Settings => (yard::OPEN_SETTINGS, format!("{ROOT}/settings")),
+        TroublePlace::Cluster => (yard::OPEN_CLUSTER, format!("{ROOT}/cluster")),
+        TroublePlace::Boxes => (yard::OPEN_BOXES, format!("{ROOT}/boxes")),
+        TroublePlace::Shares => (yard::OPEN_SHARES, format!("{ROOT}/shares")),
+        TroublePlace::Host(host) => (yard::OPEN_HOST, host_page(host)),
+        TroublePlace::Manual => (yard::HOW_TO_MEND, format!("{ROOT}/guide/troubleshooting")),
+    };
+    (words.of(viewer.language).to_owned(), address)
 }
 
 /// The row of a trouble.
@@ -246,5 +260,32 @@ pub fn row(viewer: &Viewer, trouble: &Trouble) -> VerdictRow {
         detail: detail(viewer, trouble),
         links,
         has_remedy,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::tz::TimeZone;
+
+    use super::*;
+    use crate::text::Language;
+
+    #[test]
+    fn each_trouble_leads_to_the_page_that_ends_it() {
+        let viewer = Viewer::without_session(Language::English, TimeZone::UTC, Moment(0));
+        let warning = |remedy| TroubleCause::Warning { text: "w".into(), remedy };
+        let not_ready = |remedy| TroubleCause::NotReady { reasons: vec!["r".into()], remedy };
+        for (cause, address, is_remedy) in [
+            (TroubleCause::NoLeader, "/console/cluster", true),
+            (warning(TroublePlace::Cluster), "/console/cluster", false),
+            (warning(TroublePlace::Boxes), "/console/boxes", false),
+            (warning(TroublePlace::Host("[::1]:80".into())), "/console/hosts/%5B::1%5D:80", false),
+            (not_ready(TroublePlace::Settings), "/console/settings", true),
+            (not_ready(TroublePlace::Manual), "/console/guide/troubleshooting", true),
+        ] {
+            let row = row(&viewer, &Trouble { cause, since: None });
+            let last = row.links.last().map(|(_, address)| address.as_str());
+            assert_eq!((last, row.has_remedy), (Some(address), is_remedy));
+        }
     }
 }

@@ -56,6 +56,9 @@ texts! {
     OPEN_HOST = "Open host", "호스트 열기";
     SEE_REMOVALS = "See what goes", "삭제 대상 보기";
     OPEN_SETTINGS = "Open settings", "설정 열기";
+    OPEN_CLUSTER = "Open cluster", "클러스터 열기";
+    OPEN_BOXES = "Open boxes", "박스 열기";
+    HOW_TO_MEND = "How to mend it", "해결 방법";
     OPEN_SHARES = "Open shares", "공유 링크 열기";
     OPEN_PLAN = "Open plan", "배치 계획 열기";
     GLANCE = "At a glance", "한눈에 보기";

@@ -6,7 +6,7 @@ use reelyard_console::pages::hosts::{HostCondition, HostModeWord, HostTotals};
 use reelyard_console::pages::why::PassedReason;
 use reelyard_console::pages::yard::{
     CopyLine, DiskSummary, DueLink, HotLine, PoolSummary, RecentLine, RecentStep, Trouble,
-    TroubleCause, VerdictFacts, WaitLine, YardFigures, YardPageModel, render,
+    TroubleCause, TroublePlace, VerdictFacts, WaitLine, YardFigures, YardPageModel, render,
 };
 use reelyard_console::parts::boxes::BoxCondition;
 use reelyard_console::parts::chart::{ChartFigure, ChartLine, ChartMark};
@@ -246,7 +246,10 @@ pub fn empty(viewer: &Viewer) -> PageParts {
     let reasons =
         vec!["the inputs were not read yet: wait, or set catalog.grade_info_file".to_owned()];
     let troubles = vec![
-        Trouble { cause: TroubleCause::NotReady { reasons }, since: None },
+        Trouble {
+            cause: TroubleCause::NotReady { reasons, remedy: TroublePlace::Settings },
+            since: None,
+        },
         Trouble {
             cause: TroubleCause::InputUnset { input: "catalog.grade_info_file".into() },
             since: None,

@@ -20,7 +20,6 @@ use reelyard_console::text::yard as words;
 use reelyard_console::{Moment, Viewer};
 use reelyard_core::host::{HostAddr, HostKind};
 use reelyard_core::names::FileId;
-use reelyard_yard::task_manager::TaskManagerView;
 use roaring::RoaringBitmap;
 
 use super::dialogs::{drain_dialog, host_dialogs};
@@ -34,7 +33,7 @@ use crate::http::host_facts::one_host;
 use crate::http::node_state::NodeHttpState;
 use crate::http::overview::yard_model::link_chart::link_figure;
 use crate::http::overview::yard_model::recent::{self, shown_name};
-use crate::http::overview::{DiskMarks, host_lines};
+use crate::http::overview::{DiskMarks, host_lines, only_here};
 
 /// The most recent copies and removals that the page shows.
 const RECENT: usize = 20;
@@ -139,17 +138,6 @@ fn ask_of(
         "drain" => drain_dialog::with_facts(state, ask, lines, viewer),
         _ => ask,
     })
-}
-
-/// The files that no other host holds. None for a host without a list of files.
-fn only_here(tasks: &TaskManagerView, host: HostAddr) -> Option<RoaringBitmap> {
-    let mut only = RoaringBitmap::clone(tasks.placements.get(&host)?);
-    for (other, files) in &tasks.placements {
-        if *other != host {
-            only -= &**files;
-        }
-    }
-    Some(only)
 }
 
 /// The files among these that are asked for most.
