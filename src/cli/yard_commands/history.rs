@@ -6,6 +6,7 @@ use std::io::Write;
 use clap::{Args, ValueEnum};
 use reelyard_api::{HistoryEntry, HistoryLine};
 use reelyard_console::pages::history::HistoryPageQuery;
+use reelyard_core::clock::Clock;
 use reelyard_core::host::HostAddr;
 use reelyard_yard::task_manager::TaskState;
 
@@ -13,6 +14,7 @@ use crate::cli::client::{NodeArgs, NodeClient, PageArgs, filters};
 use crate::cli::output::cell::{self, maybe, text};
 use crate::cli::output::{ListCell, ListColumn, ListTable, PrintStyle, ViewArgs, web_query};
 use crate::cli::support::failure::CommandFailure;
+use crate::cli::support::instant::instant;
 
 #[derive(Debug, Args)]
 pub struct HistoryArgs {
@@ -33,6 +35,15 @@ pub struct HistoryArgs {
     /// Only copies, or only removals
     #[arg(long)]
     what: Option<HistoryKindArg>,
+    /// Only what a requester with this text in its name asked for; the planner is "planner".
+    #[arg(long, value_name = "TEXT")]
+    by: Option<String>,
+    /// Only what ended since this time (RFC 3339), or within this duration, such as 2d.
+    #[arg(long, value_name = "TIME")]
+    since: Option<String>,
+    /// Only what ended before this time (RFC 3339), or before this duration ago.
+    #[arg(long, value_name = "TIME")]
+    until: Option<String>,
     #[command(flatten)]
     page: PageArgs,
     #[command(flatten)]
@@ -59,12 +70,16 @@ pub fn run(args: HistoryArgs, out: &mut dyn Write) -> Result<(), CommandFailure>
         HistoryKindArg::Copy => "copy",
         HistoryKindArg::Removal => "removal",
     });
+    let now = Clock::system().now();
     let query = [
         ("file", file.map(str::to_owned)),
         ("host", args.host.map(|host| host.to_string())),
         ("what", what.map(str::to_owned)),
         ("contains", args.contains.clone()),
         ("failed", args.failed.then(|| "true".to_owned())),
+        ("by", args.by.clone()),
+        ("since", instant("--since", args.since.as_deref(), now)?),
+        ("until", instant("--until", args.until.as_deref(), now)?),
     ];
     let step = match (args.failed, args.what) {
         (true, _) => Some("failures"),
@@ -76,6 +91,9 @@ pub fn run(args: HistoryArgs, out: &mut dyn Write) -> Result<(), CommandFailure>
         ("q", query[0].1.clone().or_else(|| args.contains.clone())),
         ("host", query[1].1.clone()),
         ("step", step.map(str::to_owned)),
+        ("by", args.by.clone()),
+        ("from", query[6].1.clone()),
+        ("to", query[7].1.clone()),
     ];
     let web = HistoryPageQuery::parse(&web_query(&of_page)).address();
     args.view.show(&args.node, &web, out, |out| {

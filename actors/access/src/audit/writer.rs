@@ -137,6 +137,11 @@ impl AuditRecorder {
         AuditReader::new(&self.dir)
     }
 
+    /// The directory of the log.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
     /// The number of the last row, which changes when rows are written.
     pub fn last_row(&self) -> watch::Receiver<u64> {
         self.shared.last.subscribe()

@@ -5,7 +5,9 @@ use maud::{Markup, html};
 use crate::address::{QueryWord, ROOT, SortBy, page_query};
 use crate::format::{count, time_tag, visible_text};
 use crate::parts::act::{CommandLines, command_menu};
-use crate::parts::filter::{FilterBar, FilterChoice, FilterMenu, ROWS, filter_bar_with};
+use crate::parts::filter::{
+    FilterBar, FilterChoice, FilterMenu, ROWS, filter_bar_with, further_fields,
+};
 use crate::parts::icon::{Glyph, icon};
 use crate::parts::mark::{StateMark, Tone, state};
 use crate::parts::notice::{empty, notice};
@@ -51,6 +53,8 @@ page_query! {
         sort: SortBy,
         /// Cursor of the page of rows.
         after: String,
+        /// The chain is verified.
+        check: bool,
     }
 }
 
@@ -120,11 +124,11 @@ pub fn render(query: &AuditPageQuery, model: &AuditPageModel, viewer: &Viewer) -
     let hidden = !query.reports && query.action.trim().is_empty();
     let hidden = if hidden { access::AUDIT_NO_REPORTS.of(language) } else { "" };
     let sentence = format!("{sentence} {hidden}");
-    let actions = html! { (command_menu(viewer, std::slice::from_ref(&model.commands))) (export(viewer, query)) };
+    let actions = html! { (command_menu(viewer, std::slice::from_ref(&model.commands))) (check(viewer, query)) (export(viewer, query)) };
     html! {
         (page_head(frame::AUDIT.of(language), &sentence, actions))
         (chain(viewer, model))
-        (filter_bar_with(viewer, &filters(viewer, query, model), further_fields(viewer, query)))
+        (filter_bar_with(viewer, &filters(viewer, query, model), fields(viewer, query)))
         div #(ROWS) .tablebox.sticky data-rows {
             @if model.rows.is_empty() {
                 @let all = html! { a.btn.sm href=(AuditPageQuery::path()) { (common::CLEAR_FILTER.of(language)) } };
@@ -150,6 +154,12 @@ pub fn render(query: &AuditPageQuery, model: &AuditPageModel, viewer: &Viewer) -
 }
 
 /// The form of an export with the filter of the page. It needs a reason.
+/// The way to a verification of the whole log.
+fn check(viewer: &Viewer, query: &AuditPageQuery) -> Markup {
+    let checked = AuditPageQuery { check: true, ..query.clone() };
+    html! { a.btn href=(checked.address()) { (access::CHECK_CHAIN.of(viewer.language)) } }
+}
+
 fn export(viewer: &Viewer, query: &AuditPageQuery) -> Markup {
     let reason = access::EXPORT_REASON.of(viewer.language);
     html! {
@@ -162,21 +172,16 @@ fn export(viewer: &Viewer, query: &AuditPageQuery) -> Markup {
 }
 
 /// The fields for account, action and time.
-fn further_fields(viewer: &Viewer, query: &AuditPageQuery) -> Markup {
-    let fields = [
-        ("actor", &query.actor, access::AUDIT_ACTOR),
-        ("action", &query.action, access::AUDIT_ACTION),
+fn fields(viewer: &Viewer, query: &AuditPageQuery) -> Markup {
+    let texts = [
+        ("actor", query.actor.as_str(), access::AUDIT_ACTOR),
+        ("action", query.action.as_str(), access::AUDIT_ACTION),
     ];
-    let times = [("from", &query.from, access::AUDIT_FROM), ("to", &query.to, access::AUDIT_TO)];
-    html! {
-        @for (name, value, label) in fields {
-            @let label = label.of(viewer.language);
-            div.search.plain { input type="text" name=(name) value=(value) aria-label=(label) placeholder=(label) title=(label) maxlength="100" autocomplete="off" spellcheck="false"; }
-        }
-        @for (name, value, label) in times {
-            label.time { span { (label.of(viewer.language)) } input type="datetime-local" name=(name) value=(value); }
-        }
-    }
+    let times = [
+        ("from", query.from.as_str(), access::AUDIT_FROM),
+        ("to", query.to.as_str(), access::AUDIT_TO),
+    ];
+    further_fields(viewer, &texts, &times)
 }
 
 fn chain(viewer: &Viewer, model: &AuditPageModel) -> Markup {
@@ -288,6 +293,7 @@ mod tests {
             to: "2026-11-24T00:00:00+09:00".into(),
             sort: SortBy::ascending("actor"),
             after: "c".into(),
+            check: true,
         };
         assert_eq!(AuditPageQuery::parse(query.address().split_once('?').unwrap().1), query);
     }

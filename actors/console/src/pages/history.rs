@@ -8,7 +8,9 @@ use crate::format::{
 };
 use crate::pages::yard::{RecentLine, RecentStep, flow};
 use crate::parts::act::{CommandLines, command_menu, list_lines_at};
-use crate::parts::filter::{FilterBar, FilterChoice, ROWS, filter_bar, host_menu};
+use crate::parts::filter::{
+    FilterBar, FilterChoice, ROWS, filter_bar_with, further_fields, host_menu,
+};
 use crate::parts::icon::{Glyph, icon};
 use crate::parts::mark::{StateMark, Tone, state};
 use crate::parts::notice::{empty, empty_by_filter};
@@ -48,6 +50,12 @@ page_query! {
         step: Option<HistoryStepFilter>,
         /// Host that the file was copied to, or removed from.
         host: String,
+        /// Part of the name of the requester.
+        by: String,
+        /// Earliest end.
+        from: String,
+        /// Latest end.
+        to: String,
         /// Order of the rows; newest first without it.
         sort: SortBy,
         /// Cursor of the page of rows.
@@ -83,6 +91,8 @@ pub struct HistoryPageModel {
     pub page: RowPage,
     /// Hosts of the menu.
     pub hosts: Vec<String>,
+    /// Earliest and latest end of the filter as the API reads them.
+    pub span: [Option<String>; 2],
 }
 
 const COLUMNS: [TableColumn; 7] = [
@@ -111,13 +121,13 @@ pub fn render(query: &HistoryPageQuery, model: &HistoryPageModel, viewer: &Viewe
     let pairs = query.pairs().print();
     let export = |format: &str| format!("{ROOT}/history/export?format={format}&{pairs}");
     let actions = html! {
-        (command_menu(viewer, &[as_command(query)]))
+        (command_menu(viewer, &[as_command(query, model)]))
         a.btn href=(export("csv")) { (icon(Glyph::Download)) (access::EXPORT_CSV.of(language)) }
         a.btn href=(export("jsonl")) { (icon(Glyph::Download)) (access::EXPORT_JSON.of(language)) }
     };
     html! {
         (page_head(frame::HISTORY.of(language), &sentence, actions))
-        (filter_bar(viewer, &filters(viewer, query, model)))
+        (filter_bar_with(viewer, &filters(viewer, query, model), fields(viewer, query)))
         div #(ROWS) .tablebox.sticky data-rows {
             @if model.rows.is_empty() && HistoryPageQuery::default() == *query {
                 (empty(access::HISTORY_EMPTY.of(language), access::HISTORY_EMPTY_BODY.of(language), html! {}))
@@ -143,16 +153,33 @@ pub fn render(query: &HistoryPageQuery, model: &HistoryPageModel, viewer: &Viewe
     }
 }
 
+/// The fields for requester and time.
+fn fields(viewer: &Viewer, query: &HistoryPageQuery) -> Markup {
+    let times = [
+        ("from", query.from.as_str(), access::AUDIT_FROM),
+        ("to", query.to.as_str(), access::AUDIT_TO),
+    ];
+    further_fields(viewer, &[("by", query.by.as_str(), access::HISTORY_BY)], &times)
+}
+
 /// The list as a command.
-fn as_command(query: &HistoryPageQuery) -> CommandLines {
-    let (part, host) = (query.q.trim(), query.host.as_str());
+fn as_command(query: &HistoryPageQuery, model: &HistoryPageModel) -> CommandLines {
+    let (part, host, by) = (query.q.trim(), query.host.as_str(), query.by.trim());
+    let [since, until] = model.span.each_ref().map(|at| at.as_deref().unwrap_or_default());
     let (what, flag) = match query.step {
         None => ("", None),
         Some(HistoryStepFilter::Copies) => ("copy", None),
         Some(HistoryStepFilter::Removals) => ("removal", None),
         Some(HistoryStepFilter::Failures) => ("", Some("failed")),
     };
-    let named = [("contains", part), ("host", host), ("what", what)];
+    let named = [
+        ("contains", part),
+        ("host", host),
+        ("what", what),
+        ("by", by),
+        ("since", since),
+        ("until", until),
+    ];
     let given = named.iter().filter(|(_, value)| !value.is_empty());
     let filters: Vec<(&str, String)> =
         given.map(|(name, value)| (*name, (*value).to_owned())).collect();
@@ -183,7 +210,15 @@ fn filters(viewer: &Viewer, query: &HistoryPageQuery, model: &HistoryPageModel) 
         path: HistoryPageQuery::path(),
         field: Some(access::HISTORY_FIELD),
         text: query.q.clone(),
-        others: HistoryPageQuery { q: String::new(), ..base.clone() }.pairs().pairs().to_vec(),
+        others: HistoryPageQuery {
+            step: base.step,
+            host: base.host.clone(),
+            sort: base.sort.clone(),
+            ..HistoryPageQuery::default()
+        }
+        .pairs()
+        .pairs()
+        .to_vec(),
         states_label: access::STEP,
         states,
         menus: vec![hosts],
@@ -234,6 +269,9 @@ mod tests {
             q: "a b".into(),
             step: Some(HistoryStepFilter::Failures),
             host: "[::1]:1".into(),
+            by: "ops-1".into(),
+            from: "2026-11-23T00:00".into(),
+            to: "2026-11-24T00:00".into(),
             sort: SortBy::descending("size"),
             after: "7".into(),
         };

@@ -3,9 +3,11 @@
 use maud::{Markup, html};
 
 use super::icon::{Glyph, icon, shape};
+use super::mark::Tone;
+use super::notice::notice;
 use super::panel::{PAGE_ACTS, page_sentence};
 use crate::format::count;
-use crate::text::{Text, common};
+use crate::text::{Text, common, refusals};
 use crate::viewer::Viewer;
 
 /// One choice of a row of states or of a menu.
@@ -80,6 +82,44 @@ pub fn filter_bar_with(viewer: &Viewer, bar: &FilterBar, fields: Markup) -> Mark
             div #filter-menus .contents { @for menu in &bar.menus { (filter_menu(viewer, menu)) } }
             (status(bar, None))
         }
+        (unanswered(viewer))
+    }
+}
+
+/// Further fields of a bar, each with its name, value and label: texts, and times in the zone of the viewer.
+pub fn further_fields(
+    viewer: &Viewer,
+    texts: &[(&str, &str, Text)],
+    times: &[(&str, &str, Text)],
+) -> Markup {
+    html! {
+        @for (name, value, label) in texts {
+            @let label = label.of(viewer.language);
+            div.search.plain { input type="text" name=(name) value=(value) aria-label=(label) placeholder=(label) title=(label) maxlength="100" autocomplete="off" spellcheck="false"; }
+        }
+        @for (name, value, label) in times {
+            label.time { span { (label.of(viewer.language)) } input type="datetime-local" name=(name) value=(value); }
+        }
+    }
+}
+
+/// Why the last filter was not answered. The script shows it above the rows of the filter before.
+fn unanswered(viewer: &Viewer) -> Markup {
+    let language = viewer.language;
+    // A refusal has the words of its status, or else of its first digit. Without an answer the status is 0.
+    let reasons = [
+        ("0", refusals::NO_ANSWER),
+        ("403", refusals::FORBIDDEN),
+        ("429", refusals::TOO_MANY),
+        ("4", refusals::OTHER),
+        ("5", refusals::BUSY),
+    ];
+    let words = html! {
+        p { @for (status, reason) in reasons { span data-status=(status) hidden { (reason.of(language)) ". " } } (common::ROWS_BEFORE.of(language)) }
+    };
+    let again = html! { button.btn.sm form="filters" { (common::ASK_AGAIN.of(language)) } };
+    html! {
+        div #unanswered .mb hidden { (notice(Tone::Bad, common::UNANSWERED.of(language), words, again)) }
     }
 }
 

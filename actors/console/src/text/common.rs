@@ -43,6 +43,9 @@ texts! {
     ANY = "any", "전체";
     CLEAR_FILTER = "Clear the filter", "필터 지우기";
     REMOVE_FILTER = "Remove the filter {filter}", "필터 제거: {filter}";
+    UNANSWERED = "The filter was not answered", "필터에 대한 응답 없음";
+    ROWS_BEFORE = "The striped rows are those of the filter before.", "줄무늬 행은 이전 필터의 결과입니다.";
+    ASK_AGAIN = "Ask again", "다시 요청";
     LOOKED_THROUGH = "{rows} were looked through.", "{rows} 중에서 찾았습니다.";
     NOT_KNOWN = "not known", "알 수 없음";
     NONE = "none", "없음";

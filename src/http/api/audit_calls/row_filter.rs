@@ -49,7 +49,12 @@ impl AuditFilterQuery {
     }
 }
 
-fn instant(what: &str, text: Option<&str>) -> Result<Option<Millis>, ProblemResponse> {
+/// The instant in a parameter.
+///
+/// # Errors
+///
+/// It is not in RFC 3339.
+pub fn instant(what: &str, text: Option<&str>) -> Result<Option<Millis>, ProblemResponse> {
     let Some(text) = text else { return Ok(None) };
     // A "+" in a query is decoded as a space.
     let read = text.replace(' ', "+").parse::<Rfc3339>();

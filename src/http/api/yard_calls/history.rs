@@ -5,6 +5,7 @@ use std::str::FromStr;
 use actix_web::web;
 use memchr::memmem;
 use reelyard_api::{Cursor, HistoryEntry, HistoryLine, Page};
+use reelyard_core::clock::Millis;
 use reelyard_core::history::BoundedLog;
 use reelyard_core::host::HostAddr;
 use reelyard_core::names::{FileId, FileName, NameTable};
@@ -13,6 +14,7 @@ use reelyard_yard::task_manager::{CopyRecord, TaskState};
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 
+use crate::http::api::audit_calls::row_filter::instant;
 use crate::http::api::call_parts::PageQuery;
 use crate::http::node_state::NodeHttpState;
 use crate::http::problem::{ProblemResponse, Refusal};
@@ -37,6 +39,12 @@ pub struct HistoryQuery {
     /// Only what ended without success.
     #[serde(default)]
     failed: bool,
+    /// Only lines whose requester has this text in its name; the planner is "planner".
+    by: Option<String>,
+    /// Only what ended at or after this time, in RFC 3339.
+    since: Option<String>,
+    /// Only what ended before this time, in RFC 3339.
+    until: Option<String>,
     /// Largest number of items; above 1000 counts as 1000.
     #[param(value_type = Option<u32>, minimum = 1, default = 100)]
     limit: Option<String>,
@@ -90,7 +98,8 @@ pub async fn list(
     state: web::Data<NodeHttpState>,
     query: web::Query<HistoryQuery>,
 ) -> Result<web::Json<Page<HistoryLine>>, Refusal<()>> {
-    let HistoryQuery { file, contains, host, what, failed, limit, cursor } = query.into_inner();
+    let HistoryQuery { file, contains, host, what, failed, by, since, until, limit, cursor } =
+        query.into_inner();
     let paging = PageQuery { limit, cursor };
     let from = paging.position::<HistoryPosition>()?.unwrap_or(HistoryPosition::NEWEST);
     let limit = paging.limit()?;
@@ -105,7 +114,16 @@ pub async fn list(
         }
         None => None,
     };
-    let wanted = HistoryFilter { file, host, what, part: contains.unwrap_or_default(), failed };
+    let wanted = HistoryFilter {
+        file,
+        host,
+        what,
+        part: contains.unwrap_or_default(),
+        failed,
+        by: by.unwrap_or_default(),
+        since: instant("since", since.as_deref())?,
+        until: instant("until", until.as_deref())?,
+    };
     Ok(web::Json(history_page(&state, &wanted, from, limit)))
 }
 
@@ -134,9 +152,22 @@ pub struct HistoryFilter {
     pub part: String,
     /// Only what ended without success.
     pub failed: bool,
+    /// Text within the name of the requester. Empty for any requester.
+    pub by: String,
+    /// Ended then or later.
+    pub since: Option<Millis>,
+    /// Ended before then.
+    pub until: Option<Millis>,
 }
 
 impl HistoryFilter {
+    /// Whether the filter matches the requester and the end of a line.
+    fn takes_end(&self, by: &str, at: Millis) -> bool {
+        by.contains(&self.by)
+            && self.since.is_none_or(|since| at >= since)
+            && self.until.is_none_or(|until| at < until)
+    }
+
     /// Whether the filter matches a line of this kind about this copy.
     fn takes(&self, kind: Kind, file: FileId, host: HostAddr, names: &NameTable) -> bool {
         self.what.is_none_or(|what| what == kind)
@@ -149,12 +180,14 @@ impl HistoryFilter {
     /// Whether the filter matches a copy.
     pub(super) fn takes_copy(&self, line: &CopyRecord, names: &NameTable) -> bool {
         (!self.failed || line.state != TaskState::Done)
+            && self.takes_end(line.asked_by.as_deref().unwrap_or(PLANNER), line.at)
             && self.takes(Kind::Copy, line.file, line.destination, names)
     }
 
     /// Whether the filter matches a removal.
     pub(super) fn takes_removal(&self, line: &RemovalRecord, names: &NameTable) -> bool {
         (!self.failed || !matches!(line.ending, Ending::Removed | Ending::Absent))
+            && self.takes_end(&line.asked_by, line.at)
             && self.takes(Kind::Removal, line.file, line.host, names)
     }
 
@@ -235,7 +268,6 @@ pub(super) fn of_removal(line: &RemovalRecord, names: &NameTable) -> HistoryLine
 
 #[cfg(test)]
 mod tests {
-    use reelyard_core::clock::Millis;
     use reelyard_protocol::worker::TaskId;
     use reelyard_yard::remover::Reason;
 
@@ -310,6 +342,12 @@ mod tests {
         let all = |what, file, host| HistoryFilter { file, host, what, ..HistoryFilter::default() };
         let part = |part: &str| HistoryFilter { part: part.to_owned(), ..HistoryFilter::default() };
         let failed = HistoryFilter { failed: true, ..HistoryFilter::default() };
+        let by = |by: &str| HistoryFilter { by: by.to_owned(), ..HistoryFilter::default() };
+        let ended = |since, until| HistoryFilter {
+            since: Some(Millis(since)),
+            until: Some(Millis(until)),
+            ..HistoryFilter::default()
+        };
         for limit in [1, 2, 4, 9, 100] {
             assert_eq!(read(&all(None, None, None), limit), [9, 8, 7, 6, 5, 4, 3, 2, 1]);
             assert_eq!(read(&all(Some(Kind::Copy), None, None), limit), [8, 4, 3, 1]);
@@ -318,6 +356,9 @@ mod tests {
             assert!(read(&all(None, Some(FileId(2)), None), limit).is_empty());
             assert_eq!(read(&part("b"), limit), [9, 7, 4]);
             assert!(read(&failed, limit).is_empty());
+            assert_eq!(read(&by("plan"), limit), [8, 4, 3, 1]);
+            assert_eq!(read(&by("remover"), limit), [9, 7, 6, 5, 2]);
+            assert_eq!(read(&ended(3, 7), limit), [6, 5, 4, 3]);
         }
     }
 }

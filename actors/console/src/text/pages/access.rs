@@ -12,6 +12,7 @@ texts! {
     STEP_COPIES = "Copies", "복사";
     STEP_REMOVALS = "Removals", "삭제";
     STEP_FAILURES = "Failures", "실패";
+    HISTORY_BY = "Asked by, such as planner", "요청자, 예: planner";
     HISTORY_EMPTY = "Nothing is on record", "기록 없음";
     HISTORY_EMPTY_BODY = "Copies and removals stand here once they have ended.", "복사와 삭제가 끝나면 이곳에 표시됩니다.";
     HISTORY_NONE = "No copy or removal matches", "조건에 맞는 복사나 삭제 없음";
@@ -32,6 +33,7 @@ texts! {
     ACTION = "Action", "동작";
     OBJECT = "Object", "대상";
     OUTCOME = "Outcome", "결과";
+    CHECK_CHAIN = "Verify the chain", "연결 검증";
     CHAIN_WHOLE = "The chain of the audit is whole up to {at}", "감사 기록의 연결이 {at}까지 온전함";
     CHAIN_BROKEN = "The chain of the audit is broken: {reason}", "감사 기록의 연결이 끊어짐: {reason}";
     DONE = "done", "처리됨";

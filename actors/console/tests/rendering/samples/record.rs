@@ -44,6 +44,7 @@ pub fn past(viewer: &Viewer) -> PageParts {
             previous: None,
             next: Some("/console/history?after=9".into()),
         },
+        span: [None, None],
     };
     let query = HistoryPageQuery { host: "10.4.2.27:8888".into(), ..HistoryPageQuery::default() };
     let title = NavPage::History.title().of(viewer.language);

@@ -3,10 +3,8 @@
 use std::cmp::Ordering;
 
 use actix_web::{HttpRequest, HttpResponse, web};
-use jiff::Timestamp;
-use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
-use reelyard_access::audit::AuditOutcome;
+use reelyard_access::audit::{AuditOutcome, AuditReport, verify};
 use reelyard_access::rights::AccessScope;
 use reelyard_api::AuditRowInfo;
 use reelyard_console::Moment;
@@ -17,8 +15,10 @@ use reelyard_console::pages::audit::{
 use reelyard_console::parts::act::{CommandLines, list_lines_at};
 use reelyard_console::parts::table::RowPage;
 
+use super::instants::{given, instant};
 use crate::http::api::audit_calls::audit::{AuditRowQuery, RowOrder, list};
 use crate::http::api::audit_calls::row_filter::AuditFilterQuery;
+use crate::http::computing::computed;
 use crate::http::console::answer;
 use crate::http::console::refusal::ConsoleRefusal;
 use crate::http::console::visitor::Visitor;
@@ -41,11 +41,30 @@ pub async fn show(
 ) -> Result<HttpResponse, ConsoleRefusal> {
     let visitor = Visitor::of(&request, &state, &AccessScope::AuditRead)?;
     let query = AuditPageQuery::parse(request.query_string());
-    let model = model(&state, &query, &visitor.viewer.zone).await?;
+    let mut model = model(&state, &query, &visitor.viewer.zone).await?;
+    if query.check {
+        let chain = computed(&state, |state| verify(state.audit.dir(), None)).await?;
+        (model.whole_up_to, model.broken) = chain_state(chain, model.broken);
+    }
     let content = audit::render(&query, &model, &visitor.viewer);
     let title = NavPage::Audit.title().of(visitor.viewer.language);
     let parts = PageParts::new(NavPage::Audit, title, content);
     Ok(answer::page(&request, &state, &visitor, &parts))
+}
+
+/// The instant up to which the chain is whole, or why it is broken.
+fn chain_state(
+    chain: std::io::Result<AuditReport>,
+    trouble: Option<String>,
+) -> (Option<Moment>, Option<String>) {
+    let fault = match &chain {
+        Ok(report) => {
+            report.findings.first().map(|found| format!("{}: {}", found.file, found.what))
+        }
+        Err(error) => Some(error.to_string()),
+    };
+    let whole = chain.ok().filter(AuditReport::is_whole).and_then(|report| report.until);
+    (whole.map(|at| Moment(at.0)), trouble.or(fault))
 }
 
 async fn model(
@@ -164,22 +183,6 @@ pub fn filter(query: &AuditPageQuery, zone: &TimeZone) -> AuditFilterQuery {
             AuditOutcomeFilter::Refused => AuditOutcome::Refused,
         }),
     }
-}
-
-/// The instant that a field of a page names, in the form of the API. A text that names none stays as it is: the API
-/// refuses it.
-fn instant(text: &str, zone: &TimeZone) -> Option<String> {
-    let text = given(text)?;
-    if let Ok(instant) = text.parse::<Timestamp>() {
-        return Some(instant.to_string());
-    }
-    let local = text.parse::<DateTime>().and_then(|local| local.to_zoned(zone.clone()));
-    Some(local.map_or(text, |local| local.timestamp().to_string()))
-}
-
-fn given(text: &str) -> Option<String> {
-    let text = text.trim();
-    (!text.is_empty()).then(|| text.to_owned())
 }
 
 fn line(row: AuditRowInfo) -> AuditLineView {

@@ -4,6 +4,7 @@ use actix_web::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use actix_web::{HttpRequest, HttpResponse, web};
 use bytes::Bytes;
 use futures::stream::unfold;
+use jiff::tz::TimeZone;
 use reelyard_access::rights::AccessScope;
 use reelyard_api::{HistoryEntry, HistoryLine};
 use reelyard_console::Moment;
@@ -18,7 +19,9 @@ use reelyard_core::page_order::PageRange;
 use reelyard_yard::remover::Ending;
 use reelyard_yard::task_manager::TaskState;
 
+use super::instants::instant;
 use crate::csv;
+use crate::http::api::audit_calls::row_filter::instant as read_instant;
 use crate::http::api::yard_calls::history::{HistoryFilter, HistoryPosition, Kind, history_page};
 use crate::http::api::yard_calls::history_order::HistoryColumn;
 use crate::http::computing::computed;
@@ -43,7 +46,7 @@ pub async fn show(
     let query = HistoryPageQuery::parse(request.query_string());
     let viewer = visitor.viewer.clone();
     let render = move |state: &NodeHttpState| {
-        let model = model(state, &query)?;
+        let model = model(state, &query, &viewer.zone)?;
         Ok::<_, ProblemResponse>(history::render(&query, &model, &viewer))
     };
     let content = computed(&state, render).await??;
@@ -55,12 +58,18 @@ pub async fn show(
 fn model(
     state: &NodeHttpState,
     query: &HistoryPageQuery,
+    zone: &TimeZone,
 ) -> Result<HistoryPageModel, ProblemResponse> {
     let copies = state.actors.task_views.load().history.clone();
     let removals = state.actors.remover_views.load().history.clone();
     let kept = copies.len() + removals.len();
     let hosts = state.actors.hosts.present();
-    let hosts = host_choices(hosts.keys(), &query.host);
+    let base = HistoryPageModel {
+        kept,
+        hosts: host_choices(hosts.keys(), &query.host),
+        span: [instant(&query.from, zone), instant(&query.to, zone)],
+        ..HistoryPageModel::default()
+    };
     if let Some(column) = sorted_column(query) {
         let first = query.after.parse().unwrap_or(0_usize);
         let range = PageRange {
@@ -68,25 +77,23 @@ fn model(
             descending: query.order().descending,
         };
         let (lines, total) =
-            filter(query)?.sorted_page(&copies, &removals, column, &range, &state.names);
+            filter(query, zone)?.sorted_page(&copies, &removals, column, &range, &state.names);
         let at = |after: usize| {
             let after = if after == 0 { String::new() } else { after.to_string() };
             HistoryPageQuery { after, ..query.clone() }.address()
         };
         let rows: Vec<HistoryRow> = lines.into_iter().map(row).collect();
         let page = RowPage::at(first, rows.len(), total, ROWS, &at);
-        return Ok(HistoryPageModel { kept, hosts, page, rows });
+        return Ok(HistoryPageModel { page, rows, ..base });
     }
     // A cursor that cannot be read is the begin, as other unreadable values of an address.
     let from = query.after.parse().unwrap_or(HistoryPosition::NEWEST);
-    let page = history_page(state, &filter(query)?, from, ROWS);
+    let page = history_page(state, &filter(query, zone)?, from, ROWS);
     let rows: Vec<HistoryRow> = page.items.into_iter().map(row).collect();
     let is_first = query.after.is_empty() && !rows.is_empty();
     let next = page.next.map(|next| HistoryPageQuery { after: next.0, ..query.clone() }.address());
     let total = (is_first && next.is_none()).then_some(rows.len() as u64);
     Ok(HistoryPageModel {
-        kept,
-        hosts,
         page: RowPage {
             first: u64::from(is_first),
             shown: rows.len() as u64,
@@ -95,6 +102,7 @@ fn model(
             next,
         },
         rows,
+        ..base
     })
 }
 
@@ -112,7 +120,7 @@ fn sorted_column(query: &HistoryPageQuery) -> Option<HistoryColumn> {
     }
 }
 
-fn filter(query: &HistoryPageQuery) -> Result<HistoryFilter, ProblemResponse> {
+fn filter(query: &HistoryPageQuery, zone: &TimeZone) -> Result<HistoryFilter, ProblemResponse> {
     let host = match query.host.as_str() {
         "" => None,
         text => Some(text.parse().map_err(|error| {
@@ -129,6 +137,9 @@ fn filter(query: &HistoryPageQuery) -> Result<HistoryFilter, ProblemResponse> {
         },
         part: query.q.trim().to_owned(),
         failed: query.step == Some(HistoryStepFilter::Failures),
+        by: query.by.trim().to_owned(),
+        since: read_instant("from", instant(&query.from, zone).as_deref())?,
+        until: read_instant("to", instant(&query.to, zone).as_deref())?,
     })
 }
 
@@ -167,8 +178,9 @@ pub async fn export(
     request: HttpRequest,
     state: web::Data<NodeHttpState>,
 ) -> Result<HttpResponse, ConsoleRefusal> {
-    Visitor::of(&request, &state, &AccessScope::YardRead)?;
-    let filter = filter(&HistoryPageQuery::parse(request.query_string()))?;
+    let visitor = Visitor::of(&request, &state, &AccessScope::YardRead)?;
+    let query = HistoryPageQuery::parse(request.query_string());
+    let filter = filter(&query, &visitor.viewer.zone)?;
     let pairs = QueryPairs::parse(request.query_string());
     let (is_csv, kind, name) = match pairs.first("format") {
         Some("csv") => (true, "text/csv; charset=utf-8", "history.csv"),
