@@ -88,6 +88,8 @@ pub struct ViewerRights {
     pub config: bool,
     /// May manage users, tokens and sessions.
     pub admin: bool,
+    /// May change the members of the cluster.
+    pub cluster: bool,
     /// Areas that it may read.
     pub reads: ReadableAreas,
 }

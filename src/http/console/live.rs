@@ -72,6 +72,8 @@ pub enum LivePage {
     Shares,
     /// The pools of boxes.
     Boxes,
+    /// The nodes of the cluster.
+    Cluster,
 }
 
 impl LivePage {
@@ -84,7 +86,8 @@ impl LivePage {
             | LivePage::Files
             | LivePage::Tasks
             | LivePage::Plan
-            | LivePage::Map => (AccessScope::YardRead, &[]),
+            | LivePage::Map
+            | LivePage::Cluster => (AccessScope::YardRead, &[]),
             LivePage::Shares => (AccessScope::SharesRead, &[]),
             LivePage::Boxes => (AccessScope::BoxesRead, &[]),
         }
@@ -101,6 +104,7 @@ impl LivePage {
             LivePage::Map => NavPage::Map,
             LivePage::Shares => NavPage::Shares,
             LivePage::Boxes => NavPage::Boxes,
+            LivePage::Cluster => NavPage::Cluster,
         }
     }
 
@@ -236,6 +240,7 @@ fn live_parts(
         LivePage::Map => pages::storage::map::live_parts(state, query, viewer),
         LivePage::Tasks => pages::storage::tasks::live_parts(state, query, viewer),
         LivePage::Plan => pages::storage::plan::live_parts(state, query, viewer),
+        LivePage::Cluster => pages::of_node::cluster::live_parts(state, viewer),
         // They are computed beside this function: they ask actors.
         LivePage::Boxes | LivePage::Shares => Vec::new(),
     }

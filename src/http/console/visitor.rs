@@ -141,6 +141,7 @@ fn rights_of(caller: &Caller) -> ViewerRights {
         boxes: may(AccessScope::BoxesWrite),
         config: may(AccessScope::ConfigWrite),
         admin: may(AccessScope::AccessWrite),
+        cluster: may(AccessScope::ClusterWrite),
         reads: ReadableAreas {
             storage: may(AccessScope::YardRead),
             shares: may(AccessScope::SharesRead),

@@ -100,8 +100,6 @@ pub struct ClusterPageModel {
     pub hindrance: Option<String>,
     /// Further warnings, one sentence each.
     pub warnings: Vec<String>,
-    /// The viewer may change members.
-    pub may_change: bool,
     /// The command with the secret of an invitation that was just made. It is shown only once.
     pub invited: Option<String>,
     /// Dialog of an action.
@@ -111,28 +109,36 @@ pub struct ClusterPageModel {
 /// The content of the page.
 pub fn render(model: &ClusterPageModel, viewer: &Viewer) -> Markup {
     let language = viewer.language;
-    let lines = |lines: &[String]| html! { @for line in lines { p { bdi { (node_text(language, line)) } } } };
-    let warn = |tone: Tone, title: Text, body: Markup| {
-        html! {
-            div.mb { (notice(tone, title.of(language), body, html! {})) }
-        }
-    };
     html! {
         (page_head(NavPage::Cluster.title().of(language), cluster::SENTENCE.of(language), invite(viewer)))
         @if let Some(join) = &model.invited {
-            (warn(Tone::Work, cluster::INVITED, command(language, join)))
+            div.mb { (notice(Tone::Work, cluster::INVITED.of(language), command(language, join), html! {})) }
         }
-        @if let Some(why) = &model.hindrance {
-            (warn(Tone::Bad, cluster::NO_CHANGE, lines(std::slice::from_ref(why))))
-        }
-        @if !model.warnings.is_empty() {
-            (warn(Tone::Warn, cluster::ATTENTION, lines(&model.warnings)))
-        }
-        @if model.members.len() < 2 { (alone(viewer)) }
-        div.mb { (figure_strip("cluster-figures", "s4", NavPage::Cluster.title().of(language), &figures(viewer, model))) }
-        (members(viewer, model))
-        @if !model.refused.is_empty() { (refused(viewer, &model.refused)) }
+        (cluster_content(viewer, model))
         @if let Some(ask) = &model.ask { (ask_dialog(viewer, ask)) }
+    }
+}
+
+/// Warnings, figures and members. The id is `cluster-content`, for live updates.
+pub fn cluster_content(viewer: &Viewer, model: &ClusterPageModel) -> Markup {
+    let language = viewer.language;
+    let warn = |tone: Tone, title: Text, lines: &[String]| {
+        let lines = html! { @for line in lines { p { bdi { (node_text(language, line)) } } } };
+        html! { div.mb { (notice(tone, title.of(language), lines, html! {})) } }
+    };
+    html! {
+        div #cluster-content {
+            @if let Some(why) = &model.hindrance {
+                (warn(Tone::Bad, cluster::NO_CHANGE, std::slice::from_ref(why)))
+            }
+            @if !model.warnings.is_empty() {
+                (warn(Tone::Warn, cluster::ATTENTION, &model.warnings))
+            }
+            @if model.members.len() < 2 { (alone(viewer)) }
+            div.mb { (figure_strip("cluster-figures", "s4", NavPage::Cluster.title().of(language), &figures(viewer, model))) }
+            (members(viewer, model))
+            @if !model.refused.is_empty() { (refused(viewer, &model.refused)) }
+        }
     }
 }
 
@@ -256,7 +262,7 @@ fn member(viewer: &Viewer, model: &ClusterPageModel, line: &MemberLine) -> Marku
             td.num data-l=(cluster::ROUND_TRIP.of(language)) { (or_dash(round_trip)) }
             td.num data-l=(cluster::SKEW.of(language)) { (or_dash(line.skew_ms.map(|ms| format!("{ms} ms")))) }
             td.num data-l=(cluster::LEVEL.of(language)) { (line.level) @if !line.version.is_empty() { " " small.muted { (line.version) } } }
-            td.act { @if model.may_change { (actions(viewer, line, &model.members)) } }
+            td.act { @if viewer.rights.cluster { (actions(viewer, line, &model.members)) } }
         }
     }
 }
@@ -291,6 +297,7 @@ mod tests {
         let mut viewer =
             Viewer::without_session(Language::English, TimeZone::UTC, Moment::default());
         viewer.rights.admin = is_admin;
+        viewer.rights.cluster = is_admin;
         render(model, &viewer).into_string()
     }
 
@@ -305,7 +312,7 @@ mod tests {
         let line = |number, rank| MemberLine { number, rank, ..MemberLine::default() };
         let members =
             vec![line(1, NodeRank::Leader), line(2, NodeRank::Learner), line(3, NodeRank::Voter)];
-        let model = ClusterPageModel { members, may_change: true, ..ClusterPageModel::default() };
+        let model = ClusterPageModel { members, ..ClusterPageModel::default() };
         let page = shown(&model, true);
         for wanted in [
             "ask=invite",
@@ -321,7 +328,7 @@ mod tests {
         {
             assert!(!page.contains(refused), "{refused}: {page}");
         }
-        let page = shown(&ClusterPageModel { may_change: false, ..model }, false);
+        let page = shown(&model, false);
         assert!(!page.contains("ask="), "{page}");
     }
 
@@ -329,7 +336,6 @@ mod tests {
     fn a_node_alone_is_shown_the_way_to_a_cluster() {
         let alone = ClusterPageModel {
             members: vec![MemberLine { number: 1, is_own: true, ..MemberLine::default() }],
-            may_change: true,
             ..ClusterPageModel::default()
         };
         let page = shown(&alone, true);

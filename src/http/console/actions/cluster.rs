@@ -53,7 +53,7 @@ pub async fn invite(
         Ok(join) => join,
         Err(why) => return Ok(refused(&form, &visitor.viewer, 0, &why)),
     };
-    let model = ClusterPageModel { invited: Some(join), ..page::model(&state, &visitor) };
+    let model = ClusterPageModel { invited: Some(join), ..page::model(&state) };
     let parts = page::parts(&model, &visitor.viewer);
     Ok(answer::page_at(ClusterPageQuery::path(), &request, &state, &visitor, &parts))
 }

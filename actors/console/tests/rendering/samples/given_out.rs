@@ -2,7 +2,8 @@
 
 use reelyard_console::frame::{NavPage, PageParts};
 use reelyard_console::pages::boxes::{
-    self, BoxesPageModel, BoxesPageQuery, LeaseLine, PoolPanel, QuarantineLine, QueueLine,
+    self, AllPools, BoxListPages, BoxesPageModel, BoxesPageQuery, LeaseLine, PoolPanel,
+    QuarantineLine, QueueLine,
 };
 use reelyard_console::pages::find::{self, FindHit, FindKind, FindPageModel, FindPageQuery};
 use reelyard_console::pages::map::{self, MapPageModel, MapPageQuery};
@@ -110,7 +111,6 @@ fn pool(name: &str, first: u32, seed: u32) -> PoolPanel {
         boxes,
         queue: 3,
         queue_most: 100,
-        longest_wait: Some(48),
     }
 }
 
@@ -131,7 +131,18 @@ pub fn pools(viewer: &Viewer) -> PageParts {
         since: ago(48 - 5 * place as i64),
     };
     let evidence = "cleanup  /bin/rm -rf /srv/boxes/box-9    exit 1 after 2.1 s\nfound    pid 21377  uid 60009\tstate D  ./judge --case 118\u{1b}[31m";
+    let totals =
+        AllPools { pools: 64, boxes: 8064, waiting: 6, longest_wait: Some(48), quarantined: 2 };
+    let later = |shown: usize, total: usize| {
+        RowPage::at(0, shown, total, shown, &|at| format!("/console/boxes?at={at}"))
+    };
     let model = BoxesPageModel {
+        totals,
+        pages: BoxListPages {
+            pools: later(2, 64),
+            leases: later(5, 12),
+            ..BoxListPages::default()
+        },
         pools: vec![pool("judges", 0, 7), pool("scratch", 100, 5)],
         chosen: "judges".into(),
         queue: (1..4).map(waiting).collect(),
@@ -279,7 +290,11 @@ fn heat() -> HeatMap {
 
 fn map_page(viewer: &Viewer, query: &MapPageQuery) -> PageParts {
     let title = NavPage::Map.title().of(viewer.language);
-    PageParts::new(NavPage::Map, title, map::render(query, &MapPageModel { map: heat() }, viewer))
+    PageParts::new(
+        NavPage::Map,
+        title,
+        map::render(query, &MapPageModel { map: heat(), is_counted: true }, viewer),
+    )
 }
 
 pub fn requests(viewer: &Viewer) -> PageParts {

@@ -40,6 +40,7 @@ pub fn operator(language: Language, theme: Theme) -> Viewer {
             boxes: true,
             config: true,
             admin: true,
+            cluster: true,
             reads: ReadableAreas::ALL,
         },
         language,

@@ -38,7 +38,6 @@ pub fn three(viewer: &Viewer) -> PageParts {
             "node 3 does not take part: it has been silent for 1 min 5 s".into(),
             "the settings of the cluster in the file of node 2 differ from those here".into(),
         ],
-        may_change: viewer.rights.admin,
         invited: None,
         ask: None,
     };

@@ -16,6 +16,7 @@ use reelyard_console::text::{Language, cluster as text, outcomes};
 
 use crate::http::api::cluster_calls::cluster::view;
 use crate::http::console::answer;
+use crate::http::console::live_part::LivePart;
 use crate::http::console::refusal::ConsoleRefusal;
 use crate::http::console::visitor::Visitor;
 use crate::http::node_state::NodeHttpState;
@@ -27,10 +28,16 @@ pub async fn show(
 ) -> Result<HttpResponse, ConsoleRefusal> {
     let visitor = Visitor::of(&request, &state, &AccessScope::YardRead)?;
     let query = ClusterPageQuery::parse(request.query_string());
-    let model = model(&state, &visitor);
+    let model = model(&state);
     let ask = dialog(&query, &model, &visitor);
     let model = ClusterPageModel { ask, ..model };
-    Ok(answer::page(&request, &state, &visitor, &parts(&model, &visitor.viewer)))
+    let parts = parts(&model, &visitor.viewer);
+    Ok(answer::live_page(&request, &state, &visitor, &parts, "cluster"))
+}
+
+/// The part of the page that follows changes.
+pub fn live_parts(state: &NodeHttpState, viewer: &Viewer) -> Vec<LivePart> {
+    vec![("cluster-content".to_owned(), cluster::cluster_content(viewer, &model(state)))]
 }
 
 /// The page around this model.
@@ -40,7 +47,7 @@ pub fn parts(model: &ClusterPageModel, viewer: &Viewer) -> PageParts {
 }
 
 /// The cluster as this node knows it.
-pub fn model(state: &NodeHttpState, visitor: &Visitor) -> ClusterPageModel {
+pub fn model(state: &NodeHttpState) -> ClusterPageModel {
     let view = view(state);
     let own = view.node;
     ClusterPageModel {
@@ -52,14 +59,9 @@ pub fn model(state: &NodeHttpState, visitor: &Visitor) -> ClusterPageModel {
         refused: view.refused.into_iter().collect(),
         hindrance: view.hindrance,
         warnings: view.warnings,
-        may_change: may_change(visitor),
         invited: None,
         ask: None,
     }
-}
-
-fn may_change(visitor: &Visitor) -> bool {
-    visitor.caller.0.rights.allow(&AccessScope::ClusterWrite)
 }
 
 fn line(member: MemberInfo, own: u64) -> MemberLine {
@@ -111,7 +113,7 @@ fn dialog(
             ..base
         });
     }
-    let number: u64 = query.node.parse().ok().filter(|_| may_change(visitor))?;
+    let number: u64 = query.node.parse().ok().filter(|_| rights.cluster)?;
     let number = number.to_string();
     let (named, path) = ([("node", number.as_str())], format!("/cluster/members/{number}"));
     let action = format!("{ROOT}{path}/{}", query.ask);
