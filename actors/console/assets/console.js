@@ -540,6 +540,42 @@
     fetchPart(address, { target: '#new-found', select: '#new-found', swap: 'outerMorph' });
   });
 
+  // A filter that is not answered keeps the rows and the address of the one before, and says why. Grey bars show that
+  // rows are awaited for long.
+  let waiting = 0;
+  const isFilter = (event) => event.target.id === 'filters';
+  function showAwaited(isAwaited) {
+    root.classList.toggle('is-asking', isAwaited);
+    one('#rows')?.setAttribute('aria-busy', String(isAwaited));
+  }
+  function showUnanswered(status) {
+    root.classList.toggle('is-unanswered', status !== null);
+    const notice = one('#unanswered');
+    notice.hidden = status === null;
+    const reasons = all('[data-status]', notice);
+    const reason = reasons.find((words) => words.dataset.status === String(status))
+      ?? reasons.find((words) => words.dataset.status === String(status)[0]);
+    for (const words of reasons) words.hidden = words !== reason;
+  }
+  document.addEventListener('htmx:before:request', (event) => {
+    if (!isFilter(event)) return;
+    clearTimeout(waiting);
+    waiting = setTimeout(() => showAwaited(true), 300);
+  });
+  document.addEventListener('htmx:finally:request', (event) => {
+    if (!isFilter(event)) return;
+    clearTimeout(waiting);
+    showAwaited(false);
+  });
+  document.addEventListener('htmx:after:request', (event) => {
+    const { response, hx } = event.detail.ctx;
+    if (isFilter(event) && !hx.redirect) showUnanswered(response.status >= 400 ? response.status : null);
+  });
+  document.addEventListener('htmx:error', (event) => { if (isFilter(event)) showUnanswered(0); });
+  document.addEventListener('htmx:before:history:update', (event) => {
+    if (event.detail.response?.status >= 400) event.preventDefault();
+  });
+
   // A filter that was replaced keeps its picked rows counted; a panel that opens gets the focus.
   document.addEventListener('htmx:after:swap', () => { countPicked(); countAges(); });
   document.addEventListener('DOMContentLoaded', () => {

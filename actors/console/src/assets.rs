@@ -54,11 +54,11 @@ assets! {
     /// Colours, letters and layout.
     STYLE = "console.css", "console.css", "text/css; charset=utf-8",
         "reelyard", "MIT OR Apache-2.0",
-        "2cc00aad57066097c22fc101dda35337d15738d608aa2df67c9cf4a398f191f2";
+        "6b1b1c27ec5d7a13133070642ea123e90c0d8fe0a1a5ab52d4d145467833423b";
     /// Keys, ages, selection, copying and dialogs.
     SCRIPT = "console.js", "console.js", "text/javascript; charset=utf-8",
         "reelyard", "MIT OR Apache-2.0",
-        "58e50d4ee2e5864a20bdbd979ca134cb9f4b226363b0989bf0ac50b3c60a195f";
+        "33fd85d356f59474a4db8cfe72e8c4080957c1ef0f5145edb1437b1223a509d3";
     /// Shapes of states, and icons.
     SPRITE = "sprite.svg", "sprite.svg", "image/svg+xml",
         "reelyard", "MIT OR Apache-2.0",

@@ -72,9 +72,12 @@ impl PageParts {
     }
 }
 
-/// Settings of htmx. A stream that was cut connects again within 5 seconds of the return of the node.
-const HTMX_SETTINGS: &str = "extensions:\"sse,hx-csp\",history:\"reload\",includeIndicatorCSS:false,\
-    sse.reconnectMaxDelay:5000,sse.connectTimeout:10000";
+/// Settings of htmx. A stream that was cut connects again within 5 seconds of the return of the node. A refusal replaces
+/// no part of a page.
+const HTMX_SETTINGS: &str = r#"{
+    "extensions": "sse,hx-csp", "history": "reload", "includeIndicatorCSS": false, "noSwap": [204, 304, "4xx", "5xx"],
+    "sse": {"reconnectMaxDelay": 5000, "connectTimeout": 10000}
+}"#;
 
 /// The Content-Security-Policy of an answer with this nonce.
 pub fn security_policy(nonce: &str) -> String {

@@ -2,19 +2,26 @@
 
 use maud::{Markup, html};
 
-use crate::address::{QueryWord, page_query};
+use crate::address::{QueryWord, ROOT, page_query};
 use crate::format::{count, file_name, host_link, percent};
+use crate::parts::act::command;
 use crate::parts::bars::reason_bar;
 use crate::parts::filter::{FilterBar, FilterChoice, filter_bar};
 use crate::parts::heat::{HeatMap, heat_legend, heat_map};
 use crate::parts::mark::Tone;
 use crate::parts::notice::empty;
 use crate::parts::panel::page_head;
-use crate::text::{Text, common, frame, plan};
+use crate::text::{Text, common, files, frame, plan};
 use crate::viewer::Viewer;
 
 /// From this many hosts on the page shows hosts only.
 const MOST_COLUMNS: usize = 60;
+
+/// Hosts of the list by requests. Further ones are counted.
+const RANKED: usize = 500;
+
+/// Copies of a file in the table. Further ones are counted.
+const COPIES: usize = 40;
 
 /// Another form of the map than files by hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,6 +50,8 @@ page_query! {
 pub struct MapPageModel {
     /// The files asked for most, by hosts.
     pub map: HeatMap,
+    /// An input counts requests.
+    pub is_counted: bool,
 }
 
 /// The content of the page.
@@ -66,24 +75,40 @@ pub fn map_content(viewer: &Viewer, query: &MapPageQuery, model: &MapPageModel) 
     };
     html! { div #map-content {
         @if map.rows.is_empty() {
-            div.tablebox { (empty(plan::MAP_EMPTY.of(language), plan::MAP_EMPTY_BODY.of(language), html! {})) }
+            div.tablebox { (nothing(viewer, model.is_counted)) }
         } @else {
             p.soft.mb { (plan::MAP_ESTIMATE.of(language)) }
             @match view {
                 None => {
-                    section #map-hosts .panel.phoneonly { header { h2 { (plan::MAP_BY_HOST.of(language)) } } div.body { (ranked_hosts(map)) } }
+                    section #map-hosts .panel.phoneonly { header { h2 { (plan::MAP_BY_HOST.of(language)) } } div.body { (ranked_hosts(viewer, map)) } }
                     section #map .panel.heatpanel {
                         header { h2 { (plan::MAP_PANEL.of(language)) } (heat_legend(viewer, map)) }
                         div.body { (heat_map(viewer, map)) }
                     }
                 }
                 Some(MapView::Hosts) => {
-                    section #map .panel { header { h2 { (plan::MAP_BY_HOST.of(language)) } } div.body { (ranked_hosts(map)) } }
+                    section #map .panel { header { h2 { (plan::MAP_BY_HOST.of(language)) } } div.body { (ranked_hosts(viewer, map)) } }
                 }
                 Some(MapView::Table) => (figures_table(viewer, map)),
             }
         }
     } }
+}
+
+/// No file is on the map: none is asked for, or nothing counts requests.
+fn nothing(viewer: &Viewer, is_counted: bool) -> Markup {
+    let language = viewer.language;
+    if is_counted {
+        return empty(plan::MAP_QUIET.of(language), plan::MAP_QUIET_BODY.of(language), html! {});
+    }
+    html! {
+        div.empty {
+            b { (plan::MAP_EMPTY.of(language)) }
+            (plan::MAP_EMPTY_BODY.of(language))
+            div.mt { (command(language, "[event_log]\ndir = \"/var/log/glb\"")) }
+            div.acts { a.btn.sm.go href={ (ROOT) "/guide/copies" } { (files::HOW_TO_BEGIN.of(language)) } }
+        }
+    }
 }
 
 /// The host with most requests, its share in percent, and the files that are only there.
@@ -101,9 +126,12 @@ fn hot_spot(map: &HeatMap) -> Option<(String, f64, u64)> {
     Some((host, share, alone))
 }
 
-/// The sentence at the top: the hot spot, and its remedy.
+/// The sentence at the top: the hot spot, and its remedy. Without requests there is nothing to say.
 pub fn sentence(viewer: &Viewer, map: &HeatMap) -> String {
     let language = viewer.language;
+    if map.rows.is_empty() {
+        return String::new();
+    }
     match hot_spot(map) {
         Some((host, share, alone)) if map.has_hot_spot() => {
             let values = [("host", host.as_str()), ("share", &percent(share.round()))];
@@ -146,7 +174,7 @@ fn filters(viewer: &Viewer, query: &MapPageQuery) -> FilterBar {
     }
 }
 
-fn ranked_hosts(map: &HeatMap) -> Markup {
+fn ranked_hosts(viewer: &Viewer, map: &HeatMap) -> Markup {
     let sums = map.host_sums();
     let mut ranked: Vec<(&str, u64)> =
         map.hosts.iter().zip(sums).map(|(host, sum)| (host.host.as_str(), sum)).collect();
@@ -154,10 +182,14 @@ fn ranked_hosts(map: &HeatMap) -> Markup {
     let most = ranked.first().map_or(1, |pair| pair.1).max(1) as f64;
     html! {
         ul.reasons {
-            @for (index, (host, sum)) in ranked.iter().enumerate() {
+            @for (index, (host, sum)) in ranked.iter().take(RANKED).enumerate() {
                 @let tone = if index == 0 && map.has_hot_spot() { Tone::Hot } else { Tone::Plain };
                 li { (host_link(host)) span.n { (count(*sum)) } (reason_bar(*sum as f64 * 100.0 / most, tone)) }
             }
+        }
+        @if ranked.len() > RANKED {
+            @let (shown, total) = (count(RANKED as u64), count(ranked.len() as u64));
+            p.soft.mt { (common::FOOT_SHOWN.fill(viewer.language, &[("n", &shown), ("total", &total)])) }
         }
     }
 }
@@ -178,8 +210,11 @@ fn figures_table(viewer: &Viewer, map: &HeatMap) -> Markup {
                         tr {
                             td.file data-l="" { (file_name(&row.name, Some(&row.address))) }
                             td.wide data-l=(frame::HOSTS.of(language)) {
-                                @for cell in &row.cells {
+                                @for cell in row.cells.iter().take(COPIES) {
                                     @if let Some(host) = map.hosts.get(cell.host) { (host_link(&host.host)) ": " (count(cell.requests)) " " }
+                                }
+                                @if let Some(more) = row.cells.len().checked_sub(COPIES + 1) {
+                                    (common::AND_MORE.fill(language, &[("n", &count(more as u64 + 1))]))
                                 }
                             }
                             td.num data-l=(plan::MAP_SUM.of(language)) { (count(row.cells.iter().map(|cell| cell.requests).sum())) }
@@ -206,11 +241,42 @@ mod tests {
         let cell = HeatCell { host: 0, requests: 3, is_coming: false };
         let row = HeatRow { name: "a.mpg".into(), cells: vec![cell], ..HeatRow::default() };
         let hosts = vec![HeatHost { host: "10.4.2.31:8888".into(), is_down: false }];
-        let model = MapPageModel { map: HeatMap { hosts, rows: vec![row] } };
+        let map = HeatMap { hosts, rows: vec![row] };
+        let model = MapPageModel { map, is_counted: true };
         for view in [None, Some(MapView::Hosts), Some(MapView::Table)] {
             let part = map_content(&viewer, &MapPageQuery { view }, &model).into_string();
             assert!(part.contains("10.4.2.31") && !part.contains("hx-"), "{part}");
         }
+    }
+
+    #[test]
+    fn without_requests_no_sentence_says_that_they_are_even() {
+        let utc = jiff::tz::TimeZone::UTC;
+        let viewer = Viewer::without_session(Language::English, utc, Moment::default());
+        let hosts = vec![HeatHost { host: "10.4.2.31:8888".into(), is_down: false }];
+        let map = HeatMap { hosts, rows: Vec::new() };
+        let page = |is_counted| {
+            let model = MapPageModel { map: map.clone(), is_counted };
+            render(&MapPageQuery::default(), &model, &viewer).into_string()
+        };
+        for (page, words) in [(page(true), "No file is asked for"), (page(false), "dir = ")] {
+            assert!(page.contains(words) && !page.contains("spread evenly"), "{page}");
+        }
+    }
+
+    #[test]
+    fn hosts_and_copies_beyond_a_page_are_counted() {
+        let utc = jiff::tz::TimeZone::UTC;
+        let viewer = Viewer::without_session(Language::English, utc, Moment::default());
+        let host = |number: usize| HeatHost { host: format!("h{number}:1"), is_down: false };
+        let cell = |host| HeatCell { host, requests: 3, is_coming: false };
+        let cells = (0..RANKED + 7).map(cell).collect();
+        let row = HeatRow { name: "a.mpg".into(), cells, ..HeatRow::default() };
+        let hosts = (0..RANKED + 7).map(host).collect();
+        let model = MapPageModel { map: HeatMap { hosts, rows: vec![row] }, is_counted: true };
+        let part = |view| map_content(&viewer, &MapPageQuery { view }, &model).into_string();
+        assert!(part(None).contains("500 shown of 507"));
+        assert!(part(Some(MapView::Table)).contains("and 467 more"));
     }
 
     #[test]

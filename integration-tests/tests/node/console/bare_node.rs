@@ -45,7 +45,7 @@ fn the_pages_of_a_node_without_inputs_say_what_is_missing() -> Result<()> {
             configured += 1;
         }
     }
-    ensure!(configured == 3, "{configured} pages show lines of the configuration");
+    ensure!(configured == 4, "{configured} pages show lines of the configuration");
     Ok(())
 }
 

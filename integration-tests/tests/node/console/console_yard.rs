@@ -19,7 +19,7 @@ pub const FILES: [&str; 3] = ["alpha.mpg", "beta gamma.mpg", "<script>alert(1)<b
 pub struct ConsoleYard {
     pub ground: ProcessYard,
     pub node: RoleProcess,
-    _workers: Vec<RoleProcess>,
+    workers: Vec<RoleProcess>,
     /// The tokens of visitors, by their names.
     tokens: RefCell<BTreeMap<String, Value>>,
 }
@@ -57,7 +57,18 @@ impl PageAnswer {
 
 impl ConsoleYard {
     pub fn start() -> Result<Self> {
+        ConsoleYard::start_with(ProcessYard::new(1, 1)?, &[])
+    }
+
+    /// The same with an event log.
+    pub fn start_watching() -> Result<Self> {
         let ground = ProcessYard::new(1, 1)?;
+        let watching = ground.watching();
+        let watching = watching.each_ref().map(|(key, value)| (*key, value.as_str()));
+        ConsoleYard::start_with(ground, &watching)
+    }
+
+    fn start_with(ground: ProcessYard, more: &[(&str, &str)]) -> Result<Self> {
         let mut masters = Vec::new();
         for name in FILES {
             masters.push(ground.master(name.as_bytes(), 10_000)?);
@@ -65,7 +76,8 @@ impl ConsoleYard {
         ground.grade(&FILES.map(str::as_bytes))?;
         let roots = format!("{{ movies = \"{}\" }}", ground.path("masters").display());
         let links = free_addr(Ipv4Addr::LOCALHOST)?.to_string();
-        let node = ground.start_node(&[("share.roots", &roots), ("share.listen", &links)])?;
+        let shared = [("share.roots", roots.as_str()), ("share.listen", &links)];
+        let node = ground.start_node(&[&shared, more].concat())?;
         let source = ground.start_source(0, &[])?;
         let destination = ground.start_destination(0, &[])?;
         wait_until_up(ground.destination(0), &destination)?;
@@ -77,7 +89,7 @@ impl ConsoleYard {
         Ok(ConsoleYard {
             ground,
             node,
-            _workers: vec![source, destination],
+            workers: vec![source, destination],
             tokens: RefCell::default(),
         })
     }
@@ -89,7 +101,7 @@ impl ConsoleYard {
         let file = ground.path("node.toml");
         let node = RoleProcess::start_by_file("node", &file, ground.path("node.log"))?;
         wait_for("the node answers", &[&node], || ground.get("/api/v1/whoami"))?;
-        Ok(ConsoleYard { ground, node, _workers: Vec::new(), tokens: RefCell::default() })
+        Ok(ConsoleYard { ground, node, workers: Vec::new(), tokens: RefCell::default() })
     }
 
     /// Writes the file of such a node, with these lines besides its address and its data directory.
@@ -136,7 +148,12 @@ impl ConsoleYard {
             let listed = ground.get("/api/v1/files")?;
             (listed["items"].as_array()?.len() == files.len()).then_some(())
         })?;
-        Ok((ConsoleYard { ground, node, _workers: workers, tokens: RefCell::default() }, disks))
+        Ok((ConsoleYard { ground, node, workers, tokens: RefCell::default() }, disks))
+    }
+
+    /// Ends the worker that was started last: a destination.
+    pub fn stop_destination(&mut self) {
+        self.workers.pop();
     }
 
     pub fn url(&self) -> String {

@@ -56,13 +56,15 @@ impl ConsoleYard {
 
 #[test]
 fn further_pages_are_shown_filtered_exported_and_found() -> Result<()> {
-    let yard = ConsoleYard::start()?;
+    let mut yard = ConsoleYard::start()?;
     further_pages_are_shown_in_both_languages(&yard)?;
     the_history_is_filtered_and_exported(&yard)?;
     the_files_are_exported_as_the_filter_has_them(&yard)?;
     the_first_load_is_packed_and_small(&yard)?;
     pages_refuse_visitors_without_their_scopes(&yard)?;
-    hosts_pages_and_files_are_found(&yard)
+    hosts_pages_and_files_are_found(&yard)?;
+    the_chain_of_the_audit_is_verified(&yard)?;
+    a_dead_host_says_which_files_only_it_holds(&mut yard)
 }
 
 #[test]
@@ -155,6 +157,48 @@ fn boxes_are_quarantined_and_leases_revoked(yard: &ConsoleYard) -> Result<()> {
     assert!(page.contains("broken disk"), "{page}");
     assert_eq!(yard.post(&visit, &format!("{place}/unquarantine"), &[])?.status, 303);
     wait_for("the cleaned box", &[&yard.node], || (state().ok()? == "free").then_some(()))?;
+    sums_of_boxes_are_those_of_all_pages(yard)
+}
+
+fn sums_of_boxes_are_those_of_all_pages(yard: &ConsoleYard) -> Result<()> {
+    let visit = yard.visit("ops", "operator")?;
+    yard.call("PUT", "/pools/crowd", &json!({ "size": 2101 }))?;
+    let wanted = json!({ "holder": "job-2", "ttl": "1h", "count": 101 });
+    yard.call("POST", "/pools/crowd/leases", &wanted)?;
+    for (query, shown) in [
+        ("pool=crowd", "2 pools, 2,104 boxes."),
+        ("pool=crowd", "101, soonest to end first"),
+        ("pool=crowd", "1–100 of 101"),
+        ("pool=crowd&leases=100", "101–101 of 101"),
+        ("pool=crowd", "2,000 shown of 2,101"),
+        ("pool=crowd", "pool=crowd&amp;from=2000"),
+        ("pool=crowd&from=2000", "101 shown of 2,101"),
+        ("pool=judges", "1,997 shown of 2,101"),
+    ] {
+        let page = yard.page(&visit, &format!("/console/boxes?{query}"))?;
+        assert!(page.contains(shown), "{query} lacks {shown:?}: {page}");
+    }
+    Ok(())
+}
+
+/// A changed byte in the log of a node breaks its chain, and the page says where.
+fn the_chain_of_the_audit_is_verified(yard: &ConsoleYard) -> Result<()> {
+    let visit = yard.visit("boss", "admin")?;
+    let page = yard.page(&visit, "/console/audit")?;
+    assert!(page.contains("check=true") && !page.contains("The chain"), "{page}");
+    let page = yard.page(&visit, "/console/audit?check=true")?;
+    assert!(page.contains("The chain of the audit is whole up to"), "{page}");
+    let log = yard.ground.path("node").join("audit");
+    let segment = std::fs::read_dir(&log)?
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .find(|path| std::fs::read(path).is_ok_and(|bytes| bytes.len() > 4000))
+        .context("no segment")?;
+    let mut bytes = std::fs::read(&segment)?;
+    let at = bytes.len() / 2;
+    bytes[at] ^= 1;
+    std::fs::write(&segment, bytes)?;
+    let page = yard.page(&visit, "/console/audit?check=true")?;
+    assert!(page.contains("The chain of the audit is broken"), "{page}");
     Ok(())
 }
 
@@ -166,6 +210,21 @@ fn the_history_is_filtered_and_exported(yard: &ConsoleYard) -> Result<()> {
     })?;
     let filtered = yard.page(&visit, "/console/history?q=gamma&step=copies")?;
     assert!(filtered.contains("beta gamma.mpg") && !filtered.contains("alpha.mpg"), "{filtered}");
+    for (filter, is_shown) in [
+        ("by=plan", true),
+        ("by=ops-9", false),
+        ("from=2026-01-01T00:00&to=2099-01-01T00:00", true),
+        ("to=2026-01-01T00:00", false),
+        ("from=2099-01-01T00:00&sort=file", false),
+    ] {
+        let page = yard.page(&visit, &format!("/console/history?{filter}"))?;
+        assert_eq!(page.contains("title=\"alpha.mpg\""), is_shown, "{filter}: {page}");
+    }
+    let page = yard.page(&visit, "/console/history?by=plan&from=2026-01-01T00:00")?;
+    let line = "reelyard history --by=plan --since=2026-01-01T00:00:00Z";
+    assert!(page.contains(line), "{page}");
+    let listed = yard.read("/history?by=plan&until=2026-01-01T00:00:00Z")?;
+    assert_eq!(listed["items"], json!([]));
     let place = |page: &str, name: &str| page.find(&format!("title=\"{name}\""));
     let sorted = yard.page(&visit, "/console/history?sort=-file")?;
     assert!(place(&sorted, FILES[1]) < place(&sorted, FILES[0]), "{sorted}");
@@ -307,6 +366,20 @@ fn a_secret_is_shown_once_and_users_are_changed(yard: &ConsoleYard) -> Result<()
     assert_eq!(user("disabled")?, false);
     assert_eq!(yard.post(&visit, &change("remove"), &[])?.status, 303);
     assert!(user("role").is_err());
+    Ok(())
+}
+
+fn a_dead_host_says_which_files_only_it_holds(yard: &mut ConsoleYard) -> Result<()> {
+    let visit = yard.visit("eyes", "viewer")?;
+    let host = yard.ground.destination(0).to_string();
+    yard.stop_destination();
+    let first = wait_for("the dead host", &[&yard.node], || {
+        let first = yard.page(&visit, "/console").ok()?;
+        first.contains("</svg>Down</span>").then_some(first)
+    })?;
+    let link = format!("/console/files?state=out_of_reach&amp;host={}", host.replace(':', "%3A"));
+    assert!(first.contains("3 of them are nowhere else."), "{first}");
+    assert!(first.contains(&link) || first.contains(&link.replace("%3A", ":")), "{first}");
     Ok(())
 }
 

@@ -9,12 +9,13 @@ use reelyard_integration_tests::rigs::yard::wait_for;
 use super::console_yard::{ConsoleYard, FILES};
 
 /// Every page that needs no argument.
-const PAGES: [&str; 5] = [
+const PAGES: [&str; 6] = [
     "/console",
     "/console/hosts",
     "/console/files",
     "/console/tasks",
     "/console/files?why=alpha.mpg",
+    "/console/tasks?why=alpha.mpg",
 ];
 
 #[test]
@@ -74,6 +75,14 @@ fn pages_show_the_yard_in_both_languages_under_a_strict_policy(yard: &ConsoleYar
     }
     let none = yard.page(&visit, "/console/files?q=absent")?;
     assert!(none.contains("absent"), "{none}");
+    for (page, words) in [
+        ("tasks?why=alpha.mpg".to_owned(), "reelyard plan --explain alpha.mpg".to_owned()),
+        (format!("hosts?why={host}"), format!("reelyard hosts --contains={host}")),
+    ] {
+        let page = yard.page(&visit, &format!("/console/{page}"))?;
+        let panel = page.split("id=\"why\"").nth(1).context("no panel")?;
+        assert!(panel.contains(&words), "{panel}");
+    }
     let unknown = yard.curl(&["-H", &visit.cookie, "/console/hosts/127.0.0.1:1"])?;
     assert_eq!(unknown.status, 404, "{}", unknown.body);
     Ok(())
@@ -171,6 +180,7 @@ fn a_live_page_sends_the_parts_that_change(yard: &ConsoleYard) -> Result<()> {
         ("files?q=gamma".to_owned(), "#rows"),
         ("map".to_owned(), "#map-content"),
         ("shares".to_owned(), "#rows"),
+        ("cluster".to_owned(), "#cluster-content"),
     ] {
         let address = format!("{}/console/live/{page}", yard.url());
         let mut curl = Command::new("curl");

@@ -12,6 +12,7 @@ use crate::pages::yard::{RecentStep, TRAFFIC_TABLE, figures_table};
 use crate::parts::act::command;
 use crate::parts::bars::big_disk;
 use crate::parts::chart::chart;
+use crate::parts::disks::disk_legend;
 use crate::parts::icon::{Glyph, shape};
 use crate::parts::mark::{StateMark, Tone, state};
 use crate::parts::notice::empty;
@@ -191,6 +192,12 @@ pub fn disk(viewer: &Viewer, model: &HostPageModel) -> Markup {
     add(hosts::MAY_RECEIVE, model.receives_below.map(bit_rate));
     let body = html! {
         (big_disk(viewer, level))
+        div.mt {
+            (disk_legend(viewer, &percent(level.limit), &percent(level.low_water)))
+            @if level.others.is_some_and(|others| others > 0.0) {
+                div.legend { span { svg aria-hidden="true" { rect.f-n width="14" height="10" y="1" {} } (hosts::OTHER_FILES.of(language)) } }
+            }
+        }
         dl.kv.mt2 { @for (name, value) in facts { dt { (name) } dd { (value) } } }
     };
     panel(&head, body)

@@ -2,13 +2,13 @@
 
 use maud::{Markup, html};
 
-use super::model::{HostLine, HostsPageModel};
+use super::model::{HostLine, HostRoleWord, HostsPageModel};
 use super::query::{HealthFilter, HostsPageQuery, ModeFilter, RoleFilter};
 use super::rows::host_rows;
-use crate::address::{QueryWord, host_page};
+use crate::address::{QueryWord, encoded, host_page};
 use crate::format::{count, counted, node_text};
-use crate::pages::why::HostObstacle;
-use crate::parts::act::{command_menu, list_lines};
+use crate::pages::why::{HostObstacle, not_in_the_way};
+use crate::parts::act::{CommandLines, command_lines, command_menu, list_lines};
 use crate::parts::dialog::ask_dialog;
 use crate::parts::filter::{self, FilterBar, FilterChoice, FilterMenu, filter_bar};
 use crate::parts::icon::{Glyph, icon, shape};
@@ -181,6 +181,15 @@ fn why_host(
         Some((obstacle, _)) => format!("{} {}.", line.host, obstacle.words().of(language)),
         None => why::HOST_FINE.of(language).to_owned(),
     };
+    // A source gets no copies, so nothing is checked there.
+    let passed = match line.role {
+        HostRoleWord::Destination => not_in_the_way(reasons.first().map(|(obstacle, _)| *obstacle)),
+        HostRoleWord::Source => Vec::new(),
+    };
+    let lines = CommandLines::new(
+        &["hosts", &format!("--contains={}", line.host)],
+        ("GET", &format!("/hosts/{}", encoded(&line.host)), ""),
+    );
     let body = html! {
         section {
             p.answer { (answer) }
@@ -200,6 +209,13 @@ fn why_host(
                 }
             }
         }
+        @if !passed.is_empty() {
+            section {
+                h3 { (why::NOT_IN_THE_WAY.of(language)) }
+                ul.muted { @for words in passed { li { (words.of(language)) } } }
+            }
+        }
+        section { h3 { (why::SAME_AS_COMMAND.of(language)) } (command_lines(viewer, &lines)) }
     };
     side_panel(viewer, why::HOST_QUESTION.of(language), &line.host, &close, body)
 }

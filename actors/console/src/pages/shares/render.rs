@@ -74,9 +74,8 @@ fn as_commands(
 pub fn sentence(viewer: &Viewer, model: &SharesPageModel) -> String {
     let language = viewer.language;
     let totals = model.totals;
-    let links = counted(language, common::LINKS, totals.working);
-    let mut text =
-        shares::SENTENCE.fill(language, &[("links", &links), ("due", &count(totals.due))]);
+    let links = counted(language, shares::LINKS_WORK, totals.working);
+    let mut text = format!("{links} {}", counted(language, shares::LINKS_DUE, totals.due));
     if let Some(next) = model.next_due {
         let left = age(language, viewer.now.seconds_until(next));
         text.push_str(", ");

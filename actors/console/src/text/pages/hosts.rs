@@ -85,6 +85,7 @@ texts! {
     MOST_ASKED = "most asked for first", "요청 많은 순";
     NO_ONLY_FILES = "Every file here is somewhere else too", "이곳의 파일은 모두 다른 곳에도 있음";
     DISK_TITLE = "Disk", "디스크";
+    OTHER_FILES = "other files", "다른 파일";
     DISK_SIZE = "Size", "전체";
     DISK_USED = "Used", "사용";
     DISK_FREE = "Room to its limit", "한도까지 여유";

@@ -60,7 +60,9 @@ texts! {
     MAP_VIEW = "View", "보기";
     MAP_BY_HOST = "Hosts by requests", "호스트별 요청";
     MAP_EMPTY = "No requests were counted yet", "아직 집계된 요청 없음";
-    MAP_EMPTY_BODY = "The node counts requests from the hit counts of the hosts. Set the input, then reload.", "노드는 호스트의 요청 수 입력으로 요청을 집계합니다. 입력을 설정한 다음 다시 읽으십시오.";
+    MAP_EMPTY_BODY = "The node counts requests in the event log of the load balancer. Name its directory in the configuration, then reload.", "노드는 부하 분산 장치의 이벤트 로그로 요청을 집계합니다. 설정에 디렉터리를 지정한 다음 다시 읽으십시오.";
+    MAP_QUIET = "No file is asked for now", "현재 요청되는 파일 없음";
+    MAP_QUIET_BODY = "The map has files with at least one request in two hours.", "이 지도는 2시간에 한 번 이상 요청된 파일을 표시합니다.";
     MAP_PANEL = "Requests an hour", "시간당 요청";
     MAP_ESTIMATE = "The node measures requests of files. The map divides them evenly among the copies.", "노드는 파일별 요청을 집계합니다. 이 페이지는 이를 사본 수로 고르게 나눕니다.";
     MAP_SUM = "Sum", "합계";

@@ -3,14 +3,13 @@
 use crate::text::{count_texts, texts};
 
 texts! {
-    SENTENCE = "{links} work. {due} end in the next 24 hours", "사용 가능: {links}. 24시간 내 만료: {due}개";
     SENTENCE_NEXT = "the next in {age}", "다음 만료까지 {age}";
-    HOOKS_FINE = "{n} webhooks answer.", "웹훅 {n}개 정상.";
-    HOOKS_FAIL = "{n} of {all} webhooks fail.", "웹훅 {all}개 중 {n}개 실패.";
+    HOOKS_FINE = "Webhooks that answer: {n}.", "웹훅 {n}개 정상.";
+    HOOKS_FAIL = "Webhooks that fail: {n} of {all}.", "웹훅 {all}개 중 {n}개 실패.";
     ENDS_NEXT = "Next ends", "만료 시간표";
     TIMELINE_LABEL = "Links by their end", "만료 시각별 공유 링크";
-    ENDING = "{n} end here", "이 구간에 {n}개 만료";
-    PEAK = "{at}: {n} end", "{at}: {n}개 만료";
+    ENDING = "ends here: {n}", "이 구간에 {n}개 만료";
+    PEAK = "{at}: {n} at once", "{at}: {n}개 만료";
     AXIS_NOW = "now", "지금";
     AXIS_HOUR = "1 h", "1시간";
     AXIS_SIX_HOURS = "6 h", "6시간";
@@ -73,5 +72,7 @@ texts! {
 }
 
 count_texts! {
+    LINKS_WORK = "{n} link works." | "{n} links work.", "사용 가능: 공유 링크 {n}개.";
+    LINKS_DUE = "{n} ends in the next 24 hours" | "{n} end in the next 24 hours", "24시간 내 만료: {n}개";
     ASK_REVOKE = "Revoke {n} link?" | "Revoke {n} links?", "공유 링크 {n}개를 회수하시겠습니까?";
 }

@@ -31,6 +31,11 @@ texts! {
     SAME_AS_COMMAND = "The same as a command", "같은 동작의 명령";
     HOST_FINE = "Nothing keeps copies away from it.", "복사를 막는 것이 없습니다.";
     NOT_IN_THE_WAY = "Not in the way", "문제없는 항목";
+    OK_MODE = "it is in operation", "운영 중";
+    OK_ANSWERS = "it answers its probes", "상태 확인에 응답";
+    OK_KNOWN = "its program, files and disk are known", "프로그램, 파일 목록, 디스크 확인됨";
+    OK_CALLS = "no failure holds it back", "실패로 인한 대기 없음";
+    OK_LINK = "its link has room", "회선 여유 있음";
     ANSWER_GOES = "Nothing prevents it: the next round would plan it.", "막는 것이 없습니다. 다음 배치 주기에 계획합니다.";
     ANSWER_TURN = "It waits for a source: every free source serves as many copies as it may.", "원본 서버를 기다리고 있습니다. 사용 가능한 원본 서버가 모두 최대 수만큼 제공 중입니다.";
     ANSWER_UNREAD = "The ranking was not read yet.", "순위를 아직 읽지 않았습니다.";

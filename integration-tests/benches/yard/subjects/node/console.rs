@@ -30,6 +30,8 @@ const ENDED: usize = 100_000;
 const LATE_FILES: usize = 1000;
 /// Copies that are ordered at the same time.
 const ORDERED_AT_ONCE: usize = 32;
+/// Boxes of the pool.
+const BOXES: usize = 10_000;
 /// Requests of one page.
 const REQUESTS: usize = 200;
 const VIEWERS: usize = 200;
@@ -40,7 +42,7 @@ const PATIENCE: Duration = Duration::from_secs(300);
 const SPAN: Duration = Duration::from_secs(30);
 
 /// The pages, most of them in several states.
-const PAGES: [&str; 33] = [
+const PAGES: [&str; 36] = [
     "",
     "/hosts",
     "/hosts?sort=-files",
@@ -51,18 +53,21 @@ const PAGES: [&str; 33] = [
     "/files?state=placed&after=500000",
     "/files?state=waiting",
     "/files?state=problem",
+    "/files?state=out_of_reach",
     "/files?why=E7.mpg",
     "/tasks",
     "/tasks?state=cancelled",
     "/plan",
     "/map",
     "/map?view=table",
+    "/map?view=hosts",
     "/shares",
     "/shares?sort=path",
     "/shares?sort=-path&after=500000",
     "/shares?sort=-downloads",
     "/shares?q=films/7",
-    "/boxes",
+    "/boxes?pool=p",
+    "/cluster",
     "/history",
     "/history?q=copied",
     "/history?sort=-file",
@@ -101,8 +106,17 @@ async fn watch(dir: &Path) -> Result<Vec<BenchFigure>> {
     // The runtime goes on: the client must notice that the node closes an idle connection.
     actix_rt::task::spawn_blocking(move || create_links(&of_links, &url, &authorization)).await??;
     end_copies(&api, &hosts).await?;
-    let (page, slowest) = slowest_of(&api, &PAGES).await?;
-    let (_, filter) = slowest_of(&api, &FILTERS).await?;
+    let mut pages = PAGES.map(str::to_owned).to_vec();
+    let listed = api.ask(Method::GET, "/shares?limit=1", None).await?;
+    let link = listed["items"][0]["id"].as_str().context("no link")?;
+    let host = hosts.addrs[1];
+    pages.extend([
+        format!("/hosts/{host}"),
+        format!("/hosts?why={host}"),
+        format!("/shares/{link}"),
+    ]);
+    let (page, slowest) = slowest_of(&api, &pages).await?;
+    let (_, filter) = slowest_of(&api, &FILTERS.map(str::to_owned)).await?;
     let viewed = cost_of_viewers(&api, node.process().context("the node has ended")?).await?;
     drop(node);
     hosts.stop().await;
@@ -151,6 +165,7 @@ fn settings(dir: &Path, listen: &impl Display, hosts: &ManyHosts) -> Result<Vec<
         setting("catalog.grade_info_file", &dir.join("grade.info").display()),
         setting("catalog.hitcount_history_file", &dir.join("hitcount.history").display()),
         setting("share.roots", &format!("{{ films = {films:?} }}")),
+        setting("box.pools", &format!("{{ p = {{ size = {BOXES} }} }}")),
         setting("share.listen", &free_addr(Ipv4Addr::LOCALHOST)?),
     ])
 }
@@ -183,20 +198,20 @@ async fn end_copies(api: &BenchApi, hosts: &ManyHosts) -> Result<()> {
 }
 
 /// The page with the largest 99th percentile of its time, and that time.
-async fn slowest_of(api: &BenchApi, pages: &[&'static str]) -> Result<(&'static str, Duration)> {
-    let mut slowest = ("", Duration::ZERO);
+async fn slowest_of(api: &BenchApi, pages: &[String]) -> Result<(String, Duration)> {
+    let mut slowest = (String::new(), Duration::ZERO);
     for page in pages {
         let mut took = Vec::with_capacity(REQUESTS);
         for _ in 0..REQUESTS {
             let began = Instant::now();
-            api.get(&format!("/console{page}")).await.with_context(|| page.to_string())?;
+            api.get(&format!("/console{page}")).await.with_context(|| page.clone())?;
             took.push(began.elapsed());
         }
         took.sort_unstable();
         let p99 = took[REQUESTS * 99 / 100];
         eprintln!("/console{page}: p50 {:?}, p99 {p99:?}", took[REQUESTS / 2]);
         if p99 > slowest.1 {
-            slowest = (page, p99);
+            slowest = (page.clone(), p99);
         }
     }
     Ok(slowest)

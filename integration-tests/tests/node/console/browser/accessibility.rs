@@ -11,6 +11,7 @@ use reelyard_integration_tests::rigs::console_samples::ConsoleSamples;
 use sha2::{Digest, Sha256};
 
 use super::super::console_yard::ConsoleYard;
+use super::looking::until;
 
 /// A wide and a narrow window.
 const WIDE: (u32, u32) = (1440, 900);
@@ -270,10 +271,56 @@ pub(super) async fn axe_finds_nothing(yard: &ConsoleYard, browser: &Browser) -> 
         keep_picture(browser, page, "narrow").await?;
         browser.resize(WIDE.0, WIDE.1).await?;
     }
+    found.extend(open_parts(yard, browser).await?);
+    found.extend(in_high_contrast(yard, browser).await?);
     ensure!(found.is_empty(), "{}", found.join("\n"));
     let errors = browser.console_errors().await?;
     ensure!(errors.is_empty(), "{errors:?}");
     Ok(())
+}
+
+/// The palette, the sheet of keys and the menus, which are closed on a page that was just opened.
+async fn open_parts(yard: &ConsoleYard, browser: &Browser) -> Result<Vec<String>> {
+    let mut found = Vec::new();
+    browser.open(&format!("{}/console/hosts", yard.url())).await?;
+    for (part, opened) in [
+        (
+            "menus",
+            "document.querySelectorAll('details.menu').forEach((menu) => { menu.open = true; })",
+        ),
+        ("keys", "document.querySelector('#keys').showModal()"),
+        (
+            "palette",
+            "document.querySelector('#keys').close(); document.querySelector('[data-find]').click()",
+        ),
+    ] {
+        browser.evaluate(&format!("(() => {{ {opened}; return true; }})()")).await?;
+        if part == "palette" {
+            until(browser, "document.querySelector('#palette').open").await;
+            browser.write("#palette input[type=search]", "alpha").await?;
+            until(browser, "document.querySelector('#found').textContent.includes('alpha')").await;
+        }
+        let lines = violations(browser, AxeRules::All).await?;
+        found.extend(lines.into_iter().map(|line| format!("open {part}: {line}")));
+    }
+    Ok(found)
+}
+
+/// Pages that the node itself sends in the theme of high contrast.
+async fn in_high_contrast(yard: &ConsoleYard, browser: &Browser) -> Result<Vec<String>> {
+    let mut found = Vec::new();
+    browser.keep_cookie("reelyard_theme", "contrast").await?;
+    for page in ["", "/hosts", "/map", "/boxes", "/settings"] {
+        browser.open(&format!("{}/console{page}", yard.url())).await?;
+        let is_set = "document.documentElement.dataset.theme === 'contrast' && \
+                      getComputedStyle(document.body).color === 'rgb(255, 255, 255)'";
+        ensure!(browser.evaluate(is_set).await? == true, "{page}: not in high contrast");
+        let lines = violations(browser, AxeRules::Colours).await?;
+        found.extend(lines.into_iter().map(|line| format!("{page} in high contrast: {line}")));
+        keep_picture(browser, page, "contrast").await?;
+    }
+    browser.keep_cookie("reelyard_theme", "auto").await?;
+    Ok(found)
 }
 
 /// Keeps the picture of a page in `target/console-pictures`, for people who compare it with the design.

@@ -5,7 +5,7 @@ use reelyard_integration_tests::probes::browser::Browser;
 use serde_json::{Value, json};
 
 use super::super::console_yard::ConsoleYard;
-use super::visits::{signed_in_as, until, until_shown};
+use super::looking::{signed_in_as, until, until_shown, without_errors};
 
 /// The names of the rows, which are the same however old they are.
 const ROWS: &str = "[...document.querySelectorAll('#rows tbody tr')].map((row) => row.id + \
@@ -91,5 +91,6 @@ async fn back_and_a_pasted_address_show_the_same_rows() -> Result<()> {
         browser.evaluate("history.back()").await?;
         until_state(&browser, &whole).await;
     }
-    Ok(())
+    without_errors(&other, "pasted addresses").await?;
+    without_errors(&browser, "addresses").await
 }

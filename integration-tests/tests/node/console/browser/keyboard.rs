@@ -4,7 +4,7 @@ use anyhow::Result;
 use reelyard_integration_tests::probes::browser::Browser;
 
 use super::super::console_yard::ConsoleYard;
-use super::visits::{signed_in, until};
+use super::looking::{signed_in, until, without_errors};
 
 /// Keys of the WebDriver protocol.
 const ENTER: &str = "\u{e007}";
@@ -29,7 +29,8 @@ async fn the_console_is_used_by_keys_only() -> Result<()> {
     letters_lead_to_pages_and_menus_close_by_escape(&yard, &browser).await?;
     rows_are_picked_and_an_action_is_confirmed(&yard, &browser).await?;
     the_palette_finds_and_acts(&yard, &browser).await?;
-    nothing_moves_for_a_person_who_prefers_that(&yard, &browser).await
+    nothing_moves_for_a_person_who_prefers_that(&yard, &browser).await?;
+    without_errors(&browser, "keys").await
 }
 
 async fn a_panel_takes_the_focus_and_gives_it_back(
@@ -62,7 +63,10 @@ async fn a_dialog_keeps_the_focus_and_leaves_by_escape(
         assert_eq!(browser.evaluate(within).await?, true, "the focus left the dialog");
     }
     browser.press(ESCAPE).await?;
-    until(browser, "!document.querySelector('[data-dialog]')").await;
+    // The page without the dialog is loaded as a whole.
+    let is_closed = "document.readyState === 'complete' && location.search === '' && \
+                     !document.querySelector('[data-dialog]')";
+    until(browser, is_closed).await;
     // Nothing was done.
     let mode = yard.curl(&["-H", &yard.ground.bearer(), "/api/v1/hosts"])?.body;
     assert!(!mode.contains("draining"), "{mode}");
@@ -104,6 +108,12 @@ async fn letters_lead_to_pages_and_menus_close_by_escape(
     until(browser, "document.querySelector('#keys').open").await;
     browser.press(ESCAPE).await?;
     until(browser, "!document.querySelector('#keys').open").await;
+    // The sheet also leads to the chapter about the page.
+    browser.press("?").await?;
+    until(browser, "document.querySelector('#keys').open").await;
+    browser.click("#keys a.btn").await?;
+    until(browser, "location.pathname === '/console/guide/copies'").await;
+    until(browser, "!!document.querySelector('article h1')").await;
     let menu = "document.querySelectorAll('.top details.menu')[1]";
     browser.evaluate(&format!("{menu}.querySelector('summary').focus()")).await?;
     browser.press(ENTER).await?;

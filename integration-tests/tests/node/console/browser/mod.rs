@@ -3,6 +3,7 @@
 mod accessibility;
 mod addresses;
 mod keyboard;
+mod looking;
 mod sessions;
 mod updates;
 mod visits;

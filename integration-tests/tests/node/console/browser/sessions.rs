@@ -5,7 +5,7 @@ use reelyard_integration_tests::probes::browser::Browser;
 use serde_json::Value;
 
 use super::super::console_yard::{ConsoleYard, Visit};
-use super::visits::{signed_in_as, until, until_shown};
+use super::looking::{signed_in_as, until, until_shown, without_script_errors};
 
 async fn sign_out(yard: &ConsoleYard, visit: &Visit) -> Result<()> {
     let csrf = format!("csrf_token={}", visit.csrf);
@@ -56,6 +56,7 @@ async fn typed_text_stays_when_the_session_ends() -> Result<()> {
     let presser = yard.visit("presser", "operator")?;
     sign_in(&browser, &presser).await?;
     browser.open(&format!("{}/console/hosts/{host}", yard.url())).await?;
+    until(&browser, "!!document.querySelector(\"#host-acts button[formaction$='/active']\")").await;
     let press = "(() => { const button = document.querySelector(\"#host-acts button[formaction$='/active']\"); \
                  button.click(); button.click(); button.remove(); return true; })()";
     assert_eq!(browser.evaluate(press).await?, true);
@@ -78,7 +79,7 @@ async fn typed_text_stays_when_the_session_ends() -> Result<()> {
     browser.write("#filters input[name=q]", "127").await?;
     until(&browser, "location.pathname === '/login'").await;
     until(&browser, "document.querySelector('[name=next]').value.includes('q=127')").await;
-    Ok(())
+    without_script_errors(&browser).await
 }
 
 #[tokio::test]
@@ -96,5 +97,5 @@ async fn typed_text_stays_while_the_node_is_away() -> Result<()> {
     until(&browser, "fetch('/console/session').then((answer) => answer.ok, () => false)").await;
     browser.click("[data-dialog] button.go").await?;
     until_shown(&browser, "[data-toast]", "Being drained: 1").await;
-    Ok(())
+    without_script_errors(&browser).await
 }

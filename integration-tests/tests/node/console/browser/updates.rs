@@ -10,7 +10,7 @@ use reelyard_integration_tests::probes::waiting::eventually_some;
 use reelyard_protocol::http_client::without_tls;
 
 use super::super::console_yard::ConsoleYard;
-use super::visits::{signed_in_as, until};
+use super::looking::{signed_in_as, until, without_errors};
 
 /// Pause between two changes.
 const PAUSE: Duration = Duration::from_millis(20);
@@ -37,7 +37,7 @@ async fn fifty_changes_a_second_leave_focus_scroll_picks_menus_and_typed_text() 
     let yard = ConsoleYard::start()?;
     let visit = yard.visit("one", "operator")?;
     let browser = signed_in_as(&yard, &visit).await?;
-    browser.resize(1000, 420).await?;
+    browser.resize(1000, 340).await?;
     browser.open(&format!("{}/console/hosts", yard.url())).await?;
     until(&browser, "document.querySelectorAll('#rows tbody tr').length === 2").await;
     // A picked row, an open menu, a typed text that was not sent yet, the focus, and a scrolled page.
@@ -55,6 +55,7 @@ async fn fifty_changes_a_second_leave_focus_scroll_picks_menus_and_typed_text() 
     })()";
     browser.evaluate(prepare).await?;
     let scrolled = browser.evaluate("window.scrollY").await?;
+    assert_eq!(scrolled, 60, "the page does not scroll");
     let changes = Arc::new(AtomicU64::new(0));
     let url = format!("{}/api/v1/hosts/{}/mode", yard.url(), yard.ground.source(0));
     let token = yard.ground.bearer().replace("Authorization: ", "");
@@ -86,7 +87,7 @@ async fn fifty_changes_a_second_leave_focus_scroll_picks_menus_and_typed_text() 
     let hosts = format!("{}/console/hosts", yard.url());
     a_tab_in_the_background_pauses(&browser, &changes, &hosts).await?;
     changing.abort();
-    Ok(())
+    without_errors(&browser, "updates").await
 }
 
 /// Counts messages and connections of a page, and hides it. `window.show` shows it.

@@ -3,60 +3,21 @@
 use anyhow::{Context, Result, ensure};
 use reelyard_integration_tests::probes::accessibility::too_wide;
 use reelyard_integration_tests::probes::browser::Browser;
-use reelyard_integration_tests::probes::waiting::eventually_some;
 
-use super::super::console_yard::{ConsoleYard, FILES, Visit};
+use super::super::console_yard::{ConsoleYard, FILES};
 use super::accessibility::{axe_finds_nothing, keep_picture};
-
-/// Waits until an element shows these words.
-pub(super) async fn until_shown(browser: &Browser, selector: &str, words: &str) {
-    eventually_some(&format!("{selector} shows {words}"), || async {
-        browser.text(selector).await.ok()?.filter(|text| text.contains(words))
-    })
-    .await;
-}
-
-/// A browser with the session of an administrator.
-pub(super) async fn signed_in(yard: &ConsoleYard) -> Result<Browser> {
-    signed_in_as(yard, &yard.visit("boss", "admin")?).await
-}
-
-/// A browser with this session.
-pub(super) async fn signed_in_as(yard: &ConsoleYard, visit: &Visit) -> Result<Browser> {
-    let browser = Browser::start(true).await?;
-    browser.open(&format!("{}/login", yard.url())).await?;
-    let secret = visit.cookie.trim_start_matches("Cookie: reelyard_session=");
-    browser.keep_cookie("reelyard_session", secret).await?;
-    // Without a zone the first page loads itself again at some moment.
-    browser.keep_cookie("reelyard_zone", "UTC").await?;
-    Ok(browser)
-}
-
-/// Waits until an expression of the page is true.
-pub(super) async fn until(browser: &Browser, expression: &str) {
-    eventually_some(expression, || async {
-        let value = browser.evaluate(expression).await.ok()?;
-        (value.as_bool() == Some(true)).then_some(())
-    })
-    .await;
-}
-
-/// Fails with the messages of the browser: script errors, and reports of the content policy.
-async fn without_errors(browser: &Browser, place: &str) -> Result<()> {
-    let errors = browser.console_errors().await?;
-    ensure!(errors.is_empty(), "{place}: {errors:?}");
-    Ok(())
-}
+use super::looking::{until, until_shown, without_errors};
 
 /// The main task of each page, as a person does it. One yard and one browser carry all of them.
 #[tokio::test]
 async fn a_person_does_the_main_task_of_each_page() -> Result<()> {
-    let mut yard = ConsoleYard::start()?;
+    let mut yard = ConsoleYard::start_watching()?;
     let browser = by_login_link(&yard).await?;
     browser.resize(1440, 900).await?;
     hosts(&yard, &browser).await?;
     files(&yard, &browser).await?;
-    tasks_and_plan(&yard, &browser).await?;
+    tasks(&yard, &browser).await?;
+    plan_map_guide_and_cluster(&yard, &browser).await?;
     a_link(&yard, &browser).await?;
     records_and_node(&yard, &browser).await?;
     axe_finds_nothing(&yard, &browser).await?;
@@ -109,6 +70,8 @@ async fn files(yard: &ConsoleYard, browser: &Browser) -> Result<()> {
     .await;
     browser.click("#rows a.why-b").await?;
     until_shown(browser, "#why", "beta gamma.mpg").await;
+    without_errors(browser, "the filter").await?;
+    a_refused_filter_keeps_the_rows(yard, browser).await?;
     open(yard, browser, "/files").await?;
     browser.click("[data-pick-all]").await?;
     until_shown(browser, ".bulk", "3 selected · 29.3 KiB").await;
@@ -123,8 +86,40 @@ async fn files(yard: &ConsoleYard, browser: &Browser) -> Result<()> {
     without_errors(browser, "files").await
 }
 
+/// The rows and the address of the filter before stay until another one is answered. The node itself refuses here: the
+/// request for the filter goes to an address without a page.
+async fn a_refused_filter_keeps_the_rows(yard: &ConsoleYard, browser: &Browser) -> Result<()> {
+    open(yard, browser, "/files").await?;
+    until(browser, "document.querySelectorAll('#rows tbody tr').length === 3").await;
+    let refused = "(() => {
+        const plain = window.fetch;
+        window.answer = (isRefused) => { window.fetch = (address, options) =>
+            plain(isRefused && String(address).includes('q=') ? '/console/absent' : address, options); };
+        window.answer(true);
+        return true;
+    })()";
+    assert_eq!(browser.evaluate(refused).await?, true);
+    browser.write("#filters input[name=q]", "gamma").await?;
+    until_shown(browser, "#unanswered", "The node refused the request.").await;
+    let kept = "document.querySelectorAll('#rows tbody tr').length === 3 && location.search === '' && \
+                document.querySelector('#rows').getAttribute('aria-busy') !== 'true' && \
+                document.querySelector('#filters input[name=q]').value === 'gamma' && \
+                getComputedStyle(document.querySelector('#rows tbody')).backgroundImage.includes('gradient')";
+    assert_eq!(browser.evaluate(kept).await?, true, "a refusal changes the rows");
+    browser.evaluate("window.answer(false)").await?;
+    browser.click("#unanswered button").await?;
+    until(browser, "document.querySelectorAll('#rows tbody tr').length === 1").await;
+    until(
+        browser,
+        "document.querySelector('#unanswered').hidden && location.search === '?q=gamma'",
+    )
+    .await;
+    // The browser reports the status of the refusal.
+    browser.console_errors().await.map(drop)
+}
+
 /// A picked row keeps its place while a copy begins; the new row comes in when it is asked for.
-async fn tasks_and_plan(yard: &ConsoleYard, browser: &Browser) -> Result<()> {
+async fn tasks(yard: &ConsoleYard, browser: &Browser) -> Result<()> {
     open(yard, browser, "/tasks").await?;
     until_shown(browser, "#rows", "beta gamma.mpg").await;
     browser.write("#filters input[name=q]", "mpg").await?;
@@ -148,11 +143,37 @@ async fn tasks_and_plan(yard: &ConsoleYard, browser: &Browser) -> Result<()> {
     assert_eq!(browser.evaluate(kept).await?, true, "pick or typed text is gone");
     browser.click("[data-new-rows] a").await?;
     until_shown(browser, "#rows", "delta.mpg").await;
+    without_errors(browser, "tasks").await
+}
+
+/// The plan says why files get no copy, and leads to the setting that holds removals. The map leads to the file that is
+/// asked for. A chapter is read. A node without an address for others says what to set before an invitation.
+async fn plan_map_guide_and_cluster(yard: &ConsoleYard, browser: &Browser) -> Result<()> {
     open(yard, browser, "/plan").await?;
-    until_shown(browser, "h1", "Plan").await;
+    browser.click("#plan-figures a[href$='#passed']").await?;
+    browser.click("#passed a[href$='reason=placed']").await?;
+    until_shown(browser, "#rows", "beta gamma.mpg").await;
+    open(yard, browser, "/plan").await?;
+    browser.click("#page-acts a[href*='remover.mode']").await?;
+    until_shown(browser, "#rows", "[remover]").await;
     open(yard, browser, "/map").await?;
-    until_shown(browser, "h1", "Map").await;
-    without_errors(browser, "tasks, plan and map").await
+    until_shown(browser, "#map-content", "No file is asked for now").await;
+    yard.ground.hit(b"alpha.mpg", 200)?;
+    until_shown(browser, "#map", "alpha.mpg").await;
+    browser.click("#filters a[href$='view=table']").await?;
+    // An address that is copied from a page is one word.
+    until_shown(browser, "#map table", &yard.ground.destination(0).to_string()).await;
+    browser.click("#map table a.name").await?;
+    until_shown(browser, "#why", "alpha.mpg").await;
+    open(yard, browser, "/cluster").await?;
+    until_shown(browser, "main", "This node runs alone").await;
+    browser.click("#page-acts a[href*='ask=invite']").await?;
+    browser.click("[data-dialog] button.go").await?;
+    until_shown(browser, "main .note.bad", "set cluster.listen").await;
+    open(yard, browser, "/guide").await?;
+    browser.click("main nav[aria-label] a[href$='/guide/copies']").await?;
+    until_shown(browser, "article h1", "Copies").await;
+    without_errors(browser, "plan, map, guide and cluster").await
 }
 
 /// A link is made with a preset, its preview follows the fields, and a visitor opens it.
@@ -224,7 +245,7 @@ async fn records_and_node(yard: &ConsoleYard, browser: &Browser) -> Result<()> {
     open(yard, browser, "/audit?q=judges").await?;
     until_shown(browser, "#rows", "its disk is slow").await;
     open(yard, browser, "/settings").await?;
-    until_shown(browser, "#settings-inputs", "Not set").await;
+    until_shown(browser, "#settings-inputs", ".grade.info").await;
     browser.write("#filters input[name=q]", "limit_percent").await?;
     until(browser, "document.querySelectorAll('#rows tbody tr').length < 9").await;
     open(yard, browser, "/access?ask=new-token").await?;
@@ -232,7 +253,7 @@ async fn records_and_node(yard: &ConsoleYard, browser: &Browser) -> Result<()> {
     browser.click("[data-dialog] button.go").await?;
     until_shown(browser, "main", "The secret of backup").await;
     open(yard, browser, "/guide/troubleshooting").await?;
-    until_shown(browser, "h1", "").await;
+    until_shown(browser, "article h1", "Troubleshooting").await;
     open(yard, browser, "/find?q=gamma").await?;
     until_shown(browser, "main", "beta gamma.mpg").await;
     without_errors(browser, "records and the node").await?;
@@ -260,6 +281,9 @@ async fn a_cut_connection_is_visible_and_recovers(
     until(browser, is_stale).await;
     until_shown(browser, bar, "초 동안 노드에서 소식이 없습니다").await;
     until_shown(browser, bar, "초 후 다시 시도").await;
+    browser.write("#filters input[name=q]", "127").await?;
+    until_shown(browser, "#unanswered", "노드가 응답하지 않습니다").await;
+    until(browser, "document.querySelectorAll('#rows tbody tr').length === 2").await;
     // From now on the page does not try again by itself. "Now" does.
     let waits = "(() => { const real = window.setTimeout; window.setTimeout = (run, after, ...more) => \
         after >= 350 ? 0 : real(run, after, ...more); return true; })()";
@@ -275,30 +299,42 @@ async fn a_cut_connection_is_visible_and_recovers(
 async fn in_korean_on_a_phone(yard: &ConsoleYard, browser: &Browser) -> Result<()> {
     browser.resize(390, 844).await?;
     browser.keep_cookie("reelyard_language", "ko").await?;
+    let host = format!("/hosts/{}", yard.ground.destination(0));
+    let is_korean = "document.documentElement.lang === 'ko' && \
+                     /[가-힣]/.test(document.querySelector('main h1').textContent)";
     for (page, words) in [
         ("", "진행 중인 복사"),
         ("/hosts", "호스트"),
-        ("/files", "alpha.mpg"),
+        (host.as_str(), "저장 서버"),
+        ("/files", "배치됨"),
         ("/tasks", "완료"),
         ("/plan", "배치 주기"),
-        ("/shares", "alpha.mpg"),
+        ("/map", "호스트별 요청"),
+        ("/shares", "공유 링크"),
         ("/boxes", "격리됨"),
         ("/history", "복사됨"),
-        ("/audit", "backup"),
-        ("/settings", "설정 안 됨"),
-        ("/access", "backup"),
-        ("/hosts/127.0.0.1:1", "이 주소에는 아무것도 없습니다"),
+        ("/audit", "감사 기록"),
+        ("/cluster", "단독으로"),
+        ("/settings", "입력"),
+        ("/access", "토큰"),
+        ("/guide", "Reelyard 설치"),
+        ("/find?q=alpha", "파일"),
     ] {
         open(yard, browser, page).await?;
-        until_shown(browser, "body", words).await;
+        until_shown(browser, "main", words).await;
         keep_picture(browser, page, "korean").await?;
         let wide = too_wide(browser).await?;
         ensure!(wide.is_empty(), "{page}: {wide:?}");
+        // The title of a host is its address.
+        ensure!(page == host || browser.evaluate(is_korean).await? == true, "{page}: its title");
     }
+    without_errors(browser, "Korean pages").await?;
+    open(yard, browser, "/hosts/127.0.0.1:1").await?;
+    until_shown(browser, "h1", "이 주소에는 아무것도 없습니다").await;
+    // The browser reports the status of the page itself.
     browser.console_errors().await.map(drop)?;
     a_row_is_picked_by_a_finger(yard, browser).await?;
-    open(yard, browser, "/hosts").await?;
-    without_errors(browser, "Korean pages").await
+    without_errors(browser, "a phone").await
 }
 
 /// The narrowest window: a row is ticked, and the dialog of its action opens.

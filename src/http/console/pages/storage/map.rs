@@ -32,8 +32,6 @@ use crate::http::overview::yard_model::recent::shown_name;
 const FILES: usize = 30;
 /// Files with most demand for each byte that are compared.
 const COMPARED: usize = 2000;
-/// Hosts of the map.
-const HOSTS: usize = 2000;
 /// Requests an hour below which a file is not on the map: its figures would all be 0.
 const LEAST_AN_HOUR: f64 = 0.5;
 /// Ten-minute spans of an hour.
@@ -50,7 +48,7 @@ pub async fn show(
     let query = MapPageQuery::parse(request.query_string());
     let viewer = visitor.viewer.clone();
     let render = move |state: &NodeHttpState| {
-        let model = MapPageModel { map: heat_map(state) };
+        let model = model(state);
         map::render(&query, &model, &viewer)
     };
     let content = computed(&state, render).await?;
@@ -62,18 +60,24 @@ pub async fn show(
 /// The parts of the page that follow changes.
 pub fn live_parts(state: &NodeHttpState, query: &str, viewer: &Viewer) -> Vec<LivePart> {
     let query = MapPageQuery::parse(query);
-    let model = MapPageModel { map: heat_map(state) };
+    let model = model(state);
     vec![
         ("page-sentence".to_owned(), page_sentence(&map::sentence(viewer, &model.map))),
         ("map-content".to_owned(), map::map_content(viewer, &query, &model)),
     ]
 }
 
+fn model(state: &NodeHttpState) -> MapPageModel {
+    let catalog = state.actors.catalog_view.load();
+    let is_counted = catalog.event_log.is_some() || catalog.demand.is_some();
+    MapPageModel { map: heat_map(state), is_counted }
+}
+
 fn heat_map(state: &NodeHttpState) -> HeatMap {
     let (tasks, catalog) = (state.actors.task_views.load(), state.actors.catalog_view.load());
     let beats = state.actors.heartbeat_view.load();
     let destinations = tasks.hosts.iter().filter(|host| host.role.is_destination());
-    let hosts: Vec<HostAddr> = destinations.map(|host| host.host).take(HOSTS).collect();
+    let hosts: Vec<HostAddr> = destinations.map(|host| host.host).collect();
     let column: BTreeMap<HostAddr, usize> =
         hosts.iter().enumerate().map(|(index, host)| (*host, index)).collect();
     let is_down = |host: HostAddr| beats.of(host).is_some_and(|beat| beat.health == Health::Down);
