@@ -15,7 +15,13 @@ const DOWN: &str = "\u{e015}";
 const RELEASE: &str = "\u{e000}";
 
 async fn open(yard: &ConsoleYard, browser: &Browser, page: &str) -> Result<()> {
-    browser.open(&format!("{}/console{page}", yard.url())).await
+    browser.open(&format!("{}/console{page}", yard.url())).await?;
+    // The page before may be on its way still, if a key has asked for it.
+    let path = page.split('?').next().unwrap_or_default();
+    let is_there =
+        format!("location.pathname === '/console{path}' && document.readyState === 'complete'");
+    until(browser, &is_there).await;
+    Ok(())
 }
 
 /// The parts share a yard and a browser, because these take most of the time.
@@ -64,7 +70,7 @@ async fn a_dialog_keeps_the_focus_and_leaves_by_escape(
     }
     browser.press(ESCAPE).await?;
     // The page without the dialog is loaded as a whole.
-    let is_closed = "document.readyState === 'complete' && location.search === '' && \
+    let is_closed = "document.readyState === 'complete' && !location.search.includes('ask=') && \
                      !document.querySelector('[data-dialog]')";
     until(browser, is_closed).await;
     // Nothing was done.
