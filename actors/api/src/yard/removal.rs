@@ -85,7 +85,7 @@ pub struct RemovalView {
     pub spared: Option<Spared>,
 }
 
-/// A hot file that fits on no destination.
+/// A file that fits on no destination: a hot one, or one with much demand.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct RoomSoughtView {
     /// Name of the file.
@@ -93,7 +93,7 @@ pub struct RoomSoughtView {
     pub name: NameText,
     /// Size of the file in bytes.
     pub size: u64,
-    /// Rising hits of the file.
+    /// Rising hits of the file. 0 if only its demand counts.
     pub hits: u32,
     /// The decision, with the numbers behind it.
     pub verdict: RoomVerdict,

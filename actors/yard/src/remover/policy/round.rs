@@ -60,7 +60,7 @@ pub struct RemovalProposal {
     pub spared: BTreeMap<Spared, u64>,
     /// Disks over their limits.
     pub reliefs: BTreeMap<HostAddr, Relief>,
-    /// Hot files that fit on no destination, and the decision on each.
+    /// Files that fit on no destination, and the decision on each.
     pub rooms: Vec<RoomSought>,
     /// The budget of exchanges after this proposal; none without exchanges.
     pub exchange_budget: Option<ExchangeBudget>,

@@ -70,7 +70,7 @@ pub struct RemovalRound {
     pub spared: BTreeMap<Spared, u64>,
     /// Disks over their limits.
     pub reliefs: BTreeMap<HostAddr, Relief>,
-    /// Hot files that fit nowhere.
+    /// Hot and wanted files that fit nowhere.
     pub rooms: Vec<FileSeeksRoom>,
     /// The budget of exchanges; none without exchanges.
     pub exchange_budget: Option<ExchangeBudget>,
@@ -158,14 +158,14 @@ pub struct Decided {
     pub spared: Option<Spared>,
 }
 
-/// A hot file that fits nowhere.
+/// A file that fits nowhere: a hot one, or one with much demand.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FileSeeksRoom {
     /// Name of the file.
     pub file: FileName,
     /// Its size in bytes.
     pub size: u64,
-    /// Its rising hits.
+    /// Its rising hits; 0 if only its demand counts.
     pub hits: u32,
     /// The Remover's decision on the file.
     pub verdict: RoomVerdict,

@@ -1,4 +1,4 @@
-//! Room for hot files that fit on no destination: the files that need room, the rooms that were made,
+//! Room for files that fit on no destination: the files that need room, the rooms that were made,
 //! and the decisions. Pure.
 
 use std::collections::BTreeMap;
@@ -19,7 +19,7 @@ use crate::room::{CountedRoom, RoomMade, WantsRoom};
 /// The files for which the planner has no room, as last reported.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RoomWanted {
-    /// Hot files that fit nowhere, hottest first.
+    /// Hot files that fit nowhere, hottest first, and then those with the most demand.
     pub files: Vec<WantsRoom>,
     /// The room of each destination that takes copies. A copy that began before the disk was read counts as
     /// included: a larger figure only delays removals.
