@@ -3,14 +3,18 @@
 use std::fs;
 use std::net::IpAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
+use reelyard_core::actor_parts::ChangeSettings;
 use reelyard_integration_tests::probes::waiting::eventually;
 use reelyard_integration_tests::rigs::catalog::catalog_input::{
     MIDNIGHT_IN_SEOUL, append, event_log, event_log_name, grade_info, not_found, replace, selection,
 };
 use reelyard_integration_tests::rigs::catalog::catalog_yard::{CatalogYard, WATCHED};
+use reelyard_yard::catalog::EventLogSettings;
 use reelyard_yard::catalog::views::CatalogInputState;
+use reelyard_yard::settings::popularity::PopularityMode;
 
 fn yard() -> CatalogYard {
     CatalogYard::start(|dir, settings| {
@@ -240,4 +244,23 @@ async fn without_a_ranking_the_log_is_read_at_once() {
     });
     eventually("a file is hot", || yard.hot() == [hot("A", 3)]).await;
     assert!(yard.view.load().ranking.is_none());
+}
+
+#[actix::test]
+async fn demand_stays_in_use_while_the_log_is_read_again() {
+    let yard = yard();
+    append(&log_of(&yard, 3), &hit("A", 0)).unwrap();
+    yard.look().await.unwrap();
+    let before = yard.view.load().demand.clone().expect("one request was counted");
+    let change = |change: fn(&mut EventLogSettings)| {
+        let mut settings = yard.settings.clone();
+        settings.event_log.iter_mut().for_each(change);
+        yard.catalog().send(ChangeSettings(settings))
+    };
+    change(|log| log.hit_base += 1).await.unwrap();
+    let view = yard.view.load();
+    assert!(Arc::ptr_eq(view.demand.as_ref().unwrap(), &before));
+    assert!(view.ranking.as_ref().unwrap().demand().is_some());
+    change(|log| log.popularity = PopularityMode::Off).await.unwrap();
+    assert!(yard.view.load().demand.is_none(), "demand is not measured any more");
 }

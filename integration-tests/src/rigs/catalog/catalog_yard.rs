@@ -29,6 +29,8 @@ pub struct CatalogYard {
     pub names: NameTable,
     /// The state that the Catalog publishes.
     pub view: ViewHandle<CatalogView>,
+    /// The settings at the start.
+    pub settings: CatalogSettings,
     catalog: Addr<Catalog>,
     probe: Addr<CatalogProbe>,
 }
@@ -49,9 +51,9 @@ impl CatalogYard {
         let clock = Clock::manual(Millis::from_unix_seconds(MIDNIGHT_IN_SEOUL));
         let (names, probe) = (NameTable::new(), CatalogProbe::default().start());
         let subscribers = CatalogProbe::subscribers(&probe);
-        let catalog = Catalog::new(settings, names.clone(), clock.clone(), subscribers);
+        let catalog = Catalog::new(settings.clone(), names.clone(), clock.clone(), subscribers);
         let view = catalog.view();
-        CatalogYard { dir, clock, names, view, catalog: catalog.start(), probe }
+        CatalogYard { dir, clock, names, view, settings, catalog: catalog.start(), probe }
     }
 
     /// A path in the directory.

@@ -13,7 +13,9 @@ use reelyard_shares::share_expiry::{RootName, ShareExpirySettings, ShareId};
 
 /// Graded files. A list of all is larger than the limit; so are those below.
 const FILES: usize = 100_000;
-const COPIES: usize = 5_000;
+/// Open tasks, one for each host.
+const COPIES: usize = HOSTS;
+const HOSTS: usize = 10_000;
 const LINKS: usize = 100_000;
 const BOXES: u32 = 10_000;
 
@@ -21,7 +23,7 @@ const BOXES: u32 = 10_000;
 const LARGEST: usize = 1 << 20;
 
 /// Answers that go on, or that a caller asks to be whole.
-const WITHOUT_LIMIT: [(&str, &str); 9] = [
+const WITHOUT_LIMIT: [(&str, &str); 10] = [
     ("/api/v1/events", "a stream"),
     ("/api/v1/shares/events", "a stream"),
     ("/api/v1/audit/events", "a stream"),
@@ -31,16 +33,16 @@ const WITHOUT_LIMIT: [(&str, &str); 9] = [
     ("/tasks", "cfm's wire has no pages: old hosts look for their copies in the whole list"),
     ("/dashboard", "a page of cfm: scripts read the whole list"),
     ("/dashboard/filemetas", "a page of cfm: scripts read the whole list"),
+    ("/dashboard/hb", "a page of cfm: scripts read the whole list"),
 ];
 
 /// Calls about one thing that this yard does not have.
 const ABSENT: [&str; 2] = ["/api/v1/leases/{id}", "/api/v1/config/versions/1"];
 
 /// Addresses outside of the API.
-const PAGES: [&str; 33] = [
+const PAGES: [&str; 32] = [
     "/readyz",
     "/metrics",
-    "/dashboard/hb",
     "/guide",
     "/console",
     "/console?as=table",
@@ -131,14 +133,29 @@ fn start(yard: &ProcessYard) -> Result<RoleProcess> {
     for name in names.iter().take(COPIES) {
         std::fs::write(yard.path("masters").join(name), "bytes")?;
     }
-    let roots = format!("{{ movies = \"{}\" }}", yard.path("masters").display());
-    let links = free_addr(std::net::Ipv4Addr::LOCALHOST)?.to_string();
-    yard.start_node(&[
-        ("share.roots", &roots),
-        ("share.listen", &links),
-        ("box.pools", &format!("{{ p = {{ size = {BOXES} }} }}")),
-        ("task.copies_per_source", &COPIES.to_string()),
-    ])
+    let links = free_addr(std::net::Ipv4Addr::LOCALHOST)?;
+    let masters = yard.path("masters");
+    let settings = yard.node_file().replace(
+        &format!("hosts.destinations = [\"{}\"]", yard.destination(0)),
+        &format!("hosts.destinations = {:?}", destinations(yard)),
+    );
+    let settings = settings.replace("heartbeat.interval = \"300ms\"", "heartbeat.interval = \"1m\"");
+    let more = format!(
+        "listen = {:?}\ndata_dir = {:?}\nshare.roots = {{ movies = {masters:?} }}\n\
+         share.listen = {:?}\nbox.pools = {{ p = {{ size = {BOXES} }} }}\n\
+         task.copies_per_source = {COPIES}\n",
+        yard.node.to_string(),
+        yard.path("node"),
+        links.to_string(),
+    );
+    std::fs::write(yard.path("node.toml"), settings + &more)?;
+    RoleProcess::start_by_file("node", &yard.path("node.toml"), yard.path("node.log"))
+}
+
+/// The destination of the yard, and hosts that do not answer.
+fn destinations(yard: &ProcessYard) -> Vec<String> {
+    let absent = (1..HOSTS).map(|host| format!("127.255.{}.{}:9", host / 250, host % 250 + 1));
+    std::iter::once(yard.destination(0).to_string()).chain(absent).collect()
 }
 
 /// Creates all links in the store of a node that has not started yet.
