@@ -265,7 +265,9 @@ impl Simulation {
 
     /// Orders the files by the demand until now, as the Catalog does every hour.
     fn order_by_demand(&mut self) {
-        let Some(order) = self.memory.as_mut().and_then(|memory| memory.order(&self.grades)) else {
+        let Some(order) =
+            self.memory.as_mut().and_then(|memory| memory.order(&self.grades, |_| None))
+        else {
             return;
         };
         let in_force = self.rules.popularity == PopularityMode::On;

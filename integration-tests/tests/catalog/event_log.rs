@@ -252,6 +252,8 @@ async fn demand_stays_in_use_while_the_log_is_read_again() {
     append(&log_of(&yard, 3), &hit("A", 0)).unwrap();
     yard.look().await.unwrap();
     let before = yard.view.load().demand.clone().expect("one request was counted");
+    // The new read finds nothing.
+    fs::rename(yard.path("logs"), yard.path("moved")).unwrap();
     let change = |change: fn(&mut EventLogSettings)| {
         let mut settings = yard.settings.clone();
         settings.event_log.iter_mut().for_each(change);

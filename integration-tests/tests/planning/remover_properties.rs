@@ -206,7 +206,14 @@ impl RemoverWorld {
             demand.set(*file, FileDemand { rate, kept_rate, ..FileDemand::default() });
         }
         let observed = RemoverSettings::default().exchange.min_stay;
-        let order = PopularityOrder::new(ranking.files().into(), demand, 7.0, 100.0, observed);
+        let order = PopularityOrder {
+            files: ranking.files().into(),
+            demand,
+            mean_size: 1.0,
+            half_life_days: 7.0,
+            requests_a_day: 100.0,
+            observed,
+        };
         policy.set_ranking(Arc::new(ranking.with_demand(&Arc::new(order), true)));
         let masters = ids.iter().zip(&traits).filter(|(_, traits)| traits.has_master);
         let files = masters.map(|(file, _)| file.0).collect();

@@ -13,9 +13,9 @@ use reelyard_shares::share_expiry::{RootName, ShareExpirySettings, ShareId};
 
 /// Graded files. A list of all is larger than the limit; so are those below.
 const FILES: usize = 100_000;
-/// Open tasks, one for each host.
-const COPIES: usize = HOSTS;
-const HOSTS: usize = 10_000;
+const COPIES: usize = 5_000;
+/// More than have series of their own in `/metrics`.
+const HOSTS: usize = 2_000;
 const LINKS: usize = 100_000;
 const BOXES: u32 = 10_000;
 
@@ -139,7 +139,8 @@ fn start(yard: &ProcessYard) -> Result<RoleProcess> {
         &format!("hosts.destinations = [\"{}\"]", yard.destination(0)),
         &format!("hosts.destinations = {:?}", destinations(yard)),
     );
-    let settings = settings.replace("heartbeat.interval = \"300ms\"", "heartbeat.interval = \"1m\"");
+    let settings =
+        settings.replace("heartbeat.interval = \"300ms\"", "heartbeat.interval = \"1m\"");
     let more = format!(
         "listen = {:?}\ndata_dir = {:?}\nshare.roots = {{ movies = {masters:?} }}\n\
          share.listen = {:?}\nbox.pools = {{ p = {{ size = {BOXES} }} }}\n\

@@ -4,7 +4,7 @@ use actix_web::{HttpRequest, web};
 use reelyard_api::{DemandPartsView, DemandView, ExplainView};
 use reelyard_core::names::FileName;
 use reelyard_yard::catalog::popularity::popularity_order::DemandParts;
-use reelyard_yard::remover::{CopiesExplained, ExplainCopies};
+use reelyard_yard::remover::{CopiesExplained, ExplainCopies, RoomVerdict};
 use reelyard_yard::task_manager::ExplainFile;
 use reelyard_yard::task_manager::plan::{Explanation, MasterState, PlanVerdict, Skip};
 
@@ -79,8 +79,16 @@ fn demand(
     let demand = order.demand(file);
     let removals = state.actors.remover_views.load();
     let mut rooms = removals.last.iter().flat_map(|last| &last.rooms);
-    let decided = rooms.find(|sought| sought.file == *name).map(|sought| sought.verdict.words());
-    let room = decided.or(outlook);
+    let decided = rooms.find(|sought| sought.file == *name).map(|sought| &sought.verdict);
+    let room = match decided {
+        // The outlook says more: what an exchange for this file alone needs.
+        Some(
+            RoomVerdict::AfterOthers
+            | RoomVerdict::SizesUnknown
+            | RoomVerdict::TooLittleDemand { needed: None, .. },
+        ) => outlook.or_else(|| decided.map(RoomVerdict::words)),
+        _ => decided.map(RoomVerdict::words).or(outlook),
+    };
     Some(DemandView {
         rank: order.ranks(&[file.0].into_iter().collect()).get(&file).copied(),
         ranked: order.files().len() as u64,

@@ -75,6 +75,7 @@ impl Catalog {
         clock: Clock,
         subscribers: Subscribers,
     ) -> Self {
+        let view = CatalogView::of(&settings);
         let mut catalog = Catalog {
             ranking_inputs: SingleFlightReader::new(
                 "the ranking's files",
@@ -86,12 +87,12 @@ impl Catalog {
             ),
             event_log: None,
             checkpoint: None,
-            grades: RankingSlot::default(),
+            grades: RankingSlot::with_sizes(view.master_sizes.clone()),
             look_ups: Arc::new(Semaphore::new(LOOK_UPS_AT_ONCE)),
             expiry: ActorTimer::default(),
             recheck_timer: ActorTimer::default(),
             overflows: [0; 3],
-            view: CatalogView::of(&settings),
+            view,
             shell: ObserverShell::new(clock, ViewHandle::new(CatalogView::of(&settings))),
             settings,
             names,

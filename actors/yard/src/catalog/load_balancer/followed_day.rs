@@ -127,9 +127,16 @@ impl FollowedDay {
         for index in (0..self.files.len()).rev() {
             let file = &mut self.files[index];
             let (hits, demand) = (&mut *counters.hits, counters.demand.as_deref_mut());
-            let (times, counted_before) = (demand_times(self.day), file.counted_before);
-            let mut rows =
-                Rows { now, times, settings, hits, demand, counted_before, view: &mut self.view };
+            let mut rows = Rows {
+                now,
+                times: demand_times(self.day),
+                day_start: day_start(self.day, &settings.time_zone),
+                settings,
+                hits,
+                demand,
+                counted_before: file.counted_before,
+                view: &mut self.view,
+            };
             let progress = counters.progress;
             let read = rows.read_file(&mut file.reader, &mut file.lines, names, progress);
             file.counted_before = rows.counted_before;
@@ -240,9 +247,14 @@ impl FollowedLog {
 /// The times that rows in the log of a day can have. A day of difference on either side allows for any time
 /// zone, and for clocks that are wrong by hours. A row with another time says nothing about demand.
 fn demand_times(day: Date) -> Range<Millis> {
-    let Ok(midnight) = day.to_zoned(TimeZone::UTC) else { return Millis(0)..Millis(0) };
-    let midnight = Millis(midnight.timestamp().as_millisecond());
+    let midnight = day_start(day, &TimeZone::UTC);
     midnight.before(2 * DAY)..midnight.after(3 * DAY)
+}
+
+/// The first instant of a day; the earliest of all instants for a day that no zone has.
+fn day_start(day: Date, zone: &TimeZone) -> Millis {
+    let start = day.to_zoned(zone.clone()).map(|start| start.timestamp().as_millisecond());
+    Millis(start.unwrap_or(i64::MIN))
 }
 
 /// The receivers of the rows of a file.
@@ -250,6 +262,8 @@ struct Rows<'a> {
     now: Millis,
     /// Only rows with these times are demand.
     times: Range<Millis>,
+    /// Earlier rows count as demand of this instant. So one late row does not make the log look longer than it is.
+    day_start: Millis,
     settings: &'a EventLogSettings,
     hits: &'a mut HitCounter,
     demand: Option<&'a mut DemandRanker>,
@@ -310,7 +324,8 @@ impl Rows<'_> {
             && number > self.counted_before
             && self.times.contains(&selection.at)
         {
-            demand.request(file, selection.at, is_elsewhere, self.now);
+            let at = selection.at.max(self.day_start);
+            demand.request(file, at, is_elsewhere, self.now);
         }
         if is_elsewhere == Some(true) {
             self.view.selections_elsewhere += 1;

@@ -4,7 +4,6 @@
 //! (forward decay), so that a request costs one addition and the order of requests does not matter.
 //! Time is the time of the newest request, never a clock: a clock that is wrong changes nothing.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use reelyard_core::clock::Millis;
@@ -35,7 +34,7 @@ const LONGEST_REFERENCE_HALF_LIVES: f64 = 64.0;
 /// this number of requests.
 const NEGLIGIBLE: f64 = 0.05;
 
-/// No hour: nothing is known of the file.
+/// No hour: the file was not graded yet. If it has requests, it is known as long as the log.
 const UNKNOWN: u32 = 0;
 
 /// The memory of one file: 20 bytes.
@@ -234,7 +233,7 @@ impl DemandMemory {
         let observed = self.half_lives.exposure(days(newest - oldest));
         for request in batch {
             let memory = self.files.get(request.file);
-            let age = self.age_days(memory, newest);
+            let age = age_days(memory, (oldest, newest));
             let exposure = self.half_lives.exposure(age);
             for index in self.half_lives.choices() {
                 let all = self.summary.totals[index] * now[index] / observed[index].max(PRIOR_DAYS);
@@ -248,13 +247,6 @@ impl DemandMemory {
         }
     }
 
-    fn age_days(&self, memory: FileMemory, newest: i64) -> f64 {
-        match memory.since_hour {
-            UNKNOWN => 0.0,
-            hour => days(newest - i64::from(hour) * HOUR_SECONDS).max(0.0),
-        }
-    }
-
     /// The half-life with the best predictions.
     fn chosen(&self) -> usize {
         let best =
@@ -264,30 +256,29 @@ impl DemandMemory {
     }
 
     /// The files of `ranking` in the order of their demand; none before the first request. Files with the
-    /// same demand keep the order of grade.info.
-    pub fn order(&mut self, ranking: &Ranking) -> Option<PopularityOrder> {
+    /// same demand keep the order of grade.info. `size` gives the size of a master in bytes, if it was looked up.
+    pub fn order(
+        &mut self,
+        ranking: &Ranking,
+        size: impl Fn(FileId) -> Option<u64>,
+    ) -> Option<PopularityOrder> {
         self.add_pending();
-        let (oldest, newest) = self.summary.observed?;
-        self.meet_files(ranking, (oldest, newest));
+        let observed = self.summary.observed?;
+        let (oldest, newest) = observed;
+        self.meet_files(ranking, observed);
         self.drop_negligible(ranking, newest);
         let chosen = self.chosen();
         let deletion = self.half_lives.for_deletion(chosen);
         let now = self.half_lives.left_after(days(newest - self.summary.reference));
-        let observed = self.half_lives.exposure(days(newest - oldest));
+        let exposure = self.half_lives.exposure(days(newest - oldest));
         let a_day = |index: usize| {
-            self.summary.totals[index] * now[index] / observed[index].max(PRIOR_DAYS)
+            self.summary.totals[index] * now[index] / exposure[index].max(PRIOR_DAYS)
         };
         let (all, all_kept) = (a_day(chosen), a_day(deletion));
-        let files = ranking.by_grade();
-        let priors = Priors::of(files.len());
-        let mean_size = mean_size(ranking);
-        let mut demand = ByFile::new(FileDemand::default());
-        let mut scored: Vec<(f32, FileId)> = Vec::with_capacity(files.len());
-        for (position, file) in files.iter().enumerate() {
-            let memory = self.files.get(*file);
-            let age = self.age_days(memory, newest);
+        let demand_with = |file: FileId, share: f64| {
+            let memory = self.files.get(file);
+            let age = age_days(memory, observed);
             let exposure = self.half_lives.exposure(age);
-            let share = priors.share(position);
             let rate_with = |index: usize, all: f64| {
                 let sum = f64::from(memory.sums[index]) * now[index];
                 (sum + PRIOR_DAYS * all * share) / (exposure[index] + PRIOR_DAYS)
@@ -295,25 +286,45 @@ impl DemandMemory {
             let rate = rate_with(chosen, all);
             let kept = rate_with(deletion, all_kept).max(rate);
             let (rate, kept_rate) = (RequestRate::of(rate), RequestRate::of(kept));
-            let known_hours = KnownHours::of(age);
-            demand.set(*file, FileDemand { rate, kept_rate, known_hours });
-            let size = ranking.size(*file).filter(|size| *size > 0);
-            let size = size.map_or(mean_size, |size| size as f64);
-            scored.push(((rate.per_day() / size) as f32, *file));
+            FileDemand { rate, kept_rate, known_hours: KnownHours::of(age) }
+        };
+        let mut demand = ByFile::new(FileDemand::default());
+        // A copy whose file is no longer graded keeps its demand.
+        for file in self.files.files().filter(|file| ranking.rank(*file).is_none()) {
+            demand.set(file, demand_with(file, 0.0));
+        }
+        let size = |file| size(file).or_else(|| ranking.size(file)).filter(|size| *size > 0);
+        let files = ranking.by_grade();
+        let mean_size = mean(files.iter().filter_map(|file| size(*file)));
+        let priors = Priors::of(files.len());
+        let mut scored: Vec<(f32, FileId)> = Vec::with_capacity(files.len());
+        for (position, file) in files.iter().enumerate() {
+            let of_file = demand_with(*file, priors.share(position));
+            demand.set(*file, of_file);
+            let size = size(*file).map_or(mean_size, |size| size as f64);
+            scored.push(((of_file.rate.per_day() / size) as f32, *file));
         }
         // Stable: files with equal scores keep their order.
         scored.sort_by(|a, b| b.0.total_cmp(&a.0));
-        let files: Arc<[FileId]> = scored.into_iter().map(|(_, file)| file).collect();
-        let span = Duration::from_secs(newest.abs_diff(oldest));
-        Some(PopularityOrder::new(files, demand, self.half_lives.days(chosen), all, span))
+        Some(PopularityOrder {
+            files: scored.into_iter().map(|(_, file)| file).collect(),
+            demand,
+            mean_size,
+            half_life_days: self.half_lives.days(chosen),
+            requests_a_day: all,
+            observed: Duration::from_secs(newest.abs_diff(oldest)),
+        })
     }
 
-    /// Begins the observation of graded files that have none yet.
+    /// Begins the observation of graded files that have none yet. A file that was requested before the first order
+    /// is no new one, although it is graded only now.
     fn meet_files(&mut self, ranking: &Ranking, (oldest, newest): (i64, i64)) {
-        let since_hour = hour_of(if self.summary.ordered == 0 { oldest } else { newest });
+        let is_first = self.summary.ordered == 0;
         for file in ranking.by_grade() {
             let memory = self.files.get(*file);
             if memory.since_hour == UNKNOWN {
+                let is_old = is_first || memory.is_requested();
+                let since_hour = hour_of(if is_old { oldest } else { newest });
                 self.files.set(*file, FileMemory { since_hour, ..memory });
             }
         }
@@ -335,15 +346,27 @@ impl DemandMemory {
     }
 }
 
-/// The mean of the known sizes, in bytes; at least 1.
-fn mean_size(ranking: &Ranking) -> f64 {
-    let mut known = 0_u64;
-    let mut bytes = 0_u128;
-    for file in ranking.by_grade() {
-        if let Some(size) = ranking.size(*file).filter(|size| *size > 0) {
-            known += 1;
-            bytes += u128::from(size);
-        }
+impl FileMemory {
+    fn is_requested(self) -> bool {
+        self.sums.iter().any(|sum| *sum > 0.0)
+    }
+}
+
+/// The days for which the requests of a file are known, in a log with these times.
+fn age_days(memory: FileMemory, (oldest, newest): (i64, i64)) -> f64 {
+    match memory.since_hour {
+        UNKNOWN if memory.is_requested() => days(newest - oldest),
+        UNKNOWN => 0.0,
+        hour => days(newest - i64::from(hour) * HOUR_SECONDS).max(0.0),
+    }
+}
+
+/// The mean of sizes in bytes; 1 without any.
+fn mean(sizes: impl Iterator<Item = u64>) -> f64 {
+    let (mut known, mut bytes) = (0_u64, 0_u128);
+    for size in sizes {
+        known += 1;
+        bytes += u128::from(size);
     }
     if known == 0 { 1.0 } else { bytes as f64 / known as f64 }
 }

@@ -10,6 +10,7 @@ use super::demand_memory::DemandMemory;
 use super::popularity_order::PopularityOrder;
 use super::served_requests::ServedRequests;
 use crate::catalog::ranking::Ranking;
+use crate::catalog::sources::master_sizes::MasterSizes;
 
 /// The shortest time between two orders of the same files. Demand changes slowly, and hot files do not wait
 /// for it.
@@ -19,19 +20,32 @@ const ORDER_INTERVAL: Duration = Duration::from_secs(60 * 60);
 /// changes the order of files little.
 pub const LARGEST_DEMAND_LEAD: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// The ranking as last read, for the job that orders it. None before the first.
+/// The ranking as last read, for the job that orders it, with the sizes of masters.
 #[derive(Clone, Debug, Default)]
-pub struct RankingSlot(Arc<Mutex<Option<Arc<Ranking>>>>);
+pub struct RankingSlot {
+    ranking: Arc<Mutex<Option<Arc<Ranking>>>>,
+    sizes: MasterSizes,
+}
 
 impl RankingSlot {
+    /// A slot without a ranking. It knows these sizes of masters.
+    pub fn with_sizes(sizes: MasterSizes) -> Self {
+        RankingSlot { sizes, ..RankingSlot::default() }
+    }
+
     /// Replaces the ranking.
     pub fn set(&self, ranking: Arc<Ranking>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(ranking);
+        *self.ranking.lock().unwrap_or_else(PoisonError::into_inner) = Some(ranking);
     }
 
     /// The ranking; none before the first.
     pub fn get(&self) -> Option<Arc<Ranking>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.ranking.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The size of the master of `file` in bytes, if it was looked up.
+    fn size(&self, file: FileId) -> Option<u64> {
+        self.sizes.get(file)
     }
 }
 
@@ -149,7 +163,7 @@ impl DemandRanker {
         if !is_due {
             return None;
         }
-        let order = self.memory.order(&ranking)?;
+        let order = self.memory.order(&ranking, |file| self.grades.size(file))?;
         self.last = Some(LastOrder { ranking, counted, at: now });
         Some(Arc::new(order))
     }

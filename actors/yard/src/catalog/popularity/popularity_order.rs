@@ -52,28 +52,21 @@ pub struct DemandParts {
 /// The graded files by demand for each byte. Immutable once built; 10 bytes a file.
 #[derive(Clone, Debug)]
 pub struct PopularityOrder {
-    files: Arc<[FileId]>,
-    demand: ByFile<FileDemand>,
+    /// Most demand for each byte first.
+    pub files: Arc<[FileId]>,
+    /// The demand for these files, and for others that were requested and are not graded.
+    pub demand: ByFile<FileDemand>,
+    /// The mean of the known sizes, in bytes. Files of unknown size are compared as if they had it.
+    pub mean_size: f64,
     /// The half-life of admission, in days.
-    half_life_days: f64,
+    pub half_life_days: f64,
     /// Requests a day for all files together.
-    requests_a_day: f64,
+    pub requests_a_day: f64,
     /// The time from the oldest to the newest remembered request.
-    observed: Duration,
+    pub observed: Duration,
 }
 
 impl PopularityOrder {
-    /// An order of `files`, best first, with the demand for each.
-    pub fn new(
-        files: Arc<[FileId]>,
-        demand: ByFile<FileDemand>,
-        half_life_days: f64,
-        requests_a_day: f64,
-        observed: Duration,
-    ) -> Self {
-        PopularityOrder { files, demand, half_life_days, requests_a_day, observed }
-    }
-
     /// Most demand for each byte first.
     pub fn files(&self) -> &Arc<[FileId]> {
         &self.files
@@ -85,7 +78,7 @@ impl PopularityOrder {
         ranked.map(|(rank, file)| (*file, rank)).collect()
     }
 
-    /// The demand for a file; nothing for a file that was not graded at that instant.
+    /// The demand for a file; nothing for a file that was neither graded nor requested at that instant.
     pub fn demand(&self, file: FileId) -> FileDemand {
         self.demand.get(file)
     }
@@ -103,11 +96,10 @@ impl PopularityOrder {
         DemandParts { remembered, known_days, prior_a_day }
     }
 
-    /// The demand that keeps a copy, for each byte of its size. A file of unknown size counts as one byte, so
-    /// that a file with demand is not removed for a size that nobody knows.
+    /// The demand that keeps a copy, for each byte of its size.
     pub fn kept_for_each_byte(&self, file: FileId, size: Option<u64>) -> f64 {
-        let size = size.unwrap_or(1).max(1);
-        self.demand(file).kept_rate.per_day() / size as f64
+        let size = size.map_or(self.mean_size, |size| size.max(1) as f64);
+        self.demand(file).kept_rate.per_day() / size
     }
 
     /// The half-life of admission, in days.

@@ -103,7 +103,7 @@ impl<'a> RemoverDecisionContext<'a> {
     /// Size of the file in bytes, from a check of its master or from hitcount.history.
     pub fn size(&self, file: FileId) -> Option<u64> {
         let looked_at = self.inputs.sizes.get(&file).copied().filter(|size| *size > 0);
-        looked_at.or_else(|| self.inputs.ranking.as_ref()?.size(file))
+        looked_at.or_else(|| self.inputs.ranking.as_ref()?.size(file).filter(|size| *size > 0))
     }
 
     /// Why no copy of this file is ever removed; none if one may be.

@@ -32,7 +32,7 @@ fn files(order: &PopularityOrder) -> Vec<u32> {
 
 #[test]
 fn without_a_request_there_is_no_order() {
-    assert!(memory().order(&ranking(&[1, 1])).is_none());
+    assert!(memory().order(&ranking(&[1, 1]), |_| None).is_none());
 }
 
 #[test]
@@ -41,7 +41,7 @@ fn demand_for_each_byte_decides_and_the_grade_breaks_ties() {
     request(&mut memory, 1, NOON, 40);
     request(&mut memory, 2, NOON, 50);
     request(&mut memory, 9, NOON + 20 * DAY, 1);
-    let order = memory.order(&ranking(&[10, 10, 40, 10, 10])).unwrap();
+    let order = memory.order(&ranking(&[10, 10, 40, 10, 10]), |_| None).unwrap();
     assert_eq!(files(&order)[..2], [1, 2], "40 requests for 10 bytes exceed 50 for 40");
     let (third, fourth) = (order.demand(FileId(3)), order.demand(FileId(4)));
     assert!(third.rate > fourth.rate, "grade.info is the prior");
@@ -51,11 +51,11 @@ fn demand_for_each_byte_decides_and_the_grade_breaks_ties() {
 fn old_requests_fade_and_deletion_remembers_longer() {
     let mut memory =
         DemandMemory::new(HalfLives::of(HalfLife::Fixed(Duration::from_secs(2 * 86_400))));
-    memory.order(&ranking(&[10; 3]));
+    memory.order(&ranking(&[10; 3]), |_| None);
     request(&mut memory, 0, NOON, 1);
     request(&mut memory, 1, NOON + 10 * DAY, 100);
     request(&mut memory, 2, NOON + 14 * DAY, 60);
-    let order = memory.order(&ranking(&[10; 3])).unwrap();
+    let order = memory.order(&ranking(&[10; 3]), |_| None).unwrap();
     assert_eq!(files(&order)[0], 2, "60 requests today exceed 100 of two half-lives ago");
     let yesterday = order.demand(FileId(1));
     assert!(yesterday.kept_rate.per_day() > 1.1 * yesterday.rate.per_day());
@@ -68,18 +68,59 @@ fn a_young_file_is_compared_by_its_own_age() {
     let old = ranking(&[10; 1]);
     for day in 0..14 {
         request(&mut memory, 0, NOON + day * DAY, 10);
-        memory.order(&old);
+        memory.order(&old, |_| None);
     }
     // File 1 appears on the last two days, with twice the requests.
     let both = ranking(&[10; 2]);
     for day in 14..16 {
-        memory.order(&both);
+        memory.order(&both, |_| None);
         request(&mut memory, 0, NOON + day * DAY, 10);
         request(&mut memory, 1, NOON + day * DAY, 20);
     }
     request(&mut memory, 0, NOON + 16 * DAY - 3600, 1);
-    let order = memory.order(&both).unwrap();
+    let order = memory.order(&both, |_| None).unwrap();
     assert_eq!(files(&order), [1, 0]);
+}
+
+#[test]
+fn a_file_that_is_graded_later_keeps_its_age() {
+    let mut memory = memory();
+    for day in 0..14 {
+        (0..2).for_each(|file| request(&mut memory, file, NOON + day * DAY, 5));
+    }
+    memory.order(&ranking(&[10; 1]), |_| None);
+    request(&mut memory, 0, NOON + 14 * DAY, 1);
+    let order = memory.order(&ranking(&[10; 2]), |_| None).unwrap();
+    let rates = [0, 1].map(|file| order.demand(FileId(file)).rate.per_day());
+    assert!(rates[1] < rates[0], "both had the same requests for 14 days: {rates:?}");
+}
+
+#[test]
+fn a_file_that_is_no_longer_graded_keeps_its_demand() {
+    let mut memory = memory();
+    for day in 0..14 {
+        (0..2).for_each(|file| request(&mut memory, file, NOON + day * DAY, 5));
+        memory.order(&ranking(&[10; 2]), |_| None);
+    }
+    let order = memory.order(&ranking(&[10; 1]), |_| None).unwrap();
+    assert_eq!(files(&order), [0]);
+    let kept = [0, 1].map(|file| order.demand(FileId(file)).kept_rate.per_day());
+    // Only the prior of its rank is gone.
+    assert!(kept[1] > 4.0 && kept[1] < kept[0], "{kept:?}");
+}
+
+#[test]
+fn sizes_of_masters_count_and_unknown_ones_are_the_mean() {
+    let mut memory = memory();
+    for file in 0..3 {
+        request(&mut memory, file, NOON, 10);
+    }
+    request(&mut memory, 0, NOON + DAY, 1);
+    let sizes = [Some(100), None, Some(10)];
+    let order = memory.order(&ranking(&[10, 0, 0]), |file| sizes[file.0 as usize]).unwrap();
+    assert_eq!(files(&order), [2, 1, 0]);
+    let mean = order.kept_for_each_byte(FileId(1), None);
+    assert_eq!(mean, order.kept_for_each_byte(FileId(1), Some(55)));
 }
 
 #[test]
@@ -90,7 +131,8 @@ fn the_order_of_rows_does_not_matter() {
     rows.iter().for_each(|(file, at)| request(&mut forwards, *file, *at, 1));
     rows.iter().rev().for_each(|(file, at)| request(&mut backwards, *file, *at, 1));
     let ranking = ranking(&[10; 7]);
-    let (a, b) = (forwards.order(&ranking).unwrap(), backwards.order(&ranking).unwrap());
+    let (a, b) =
+        (forwards.order(&ranking, |_| None).unwrap(), backwards.order(&ranking, |_| None).unwrap());
     for file in 0..7 {
         let rates = [&a, &b].map(|order| order.demand(FileId(file)).rate.per_day());
         assert!((rates[0] / rates[1] - 1.0).abs() < 0.01, "{file}: {rates:?}");
@@ -102,10 +144,10 @@ fn a_row_from_another_month_changes_nothing() {
     let mut memory = memory();
     request(&mut memory, 0, NOON, 5);
     let ranking = ranking(&[10; 2]);
-    memory.order(&ranking);
+    memory.order(&ranking, |_| None);
     request(&mut memory, 1, NOON - 400 * DAY, 1_000);
     request(&mut memory, 0, NOON + 60, 1);
-    let order = memory.order(&ranking).unwrap();
+    let order = memory.order(&ranking, |_| None).unwrap();
     assert_eq!(files(&order), [0, 1]);
 }
 
@@ -116,10 +158,10 @@ fn months_of_requests_stay_exact() {
     for hour in 0..24 * 200 {
         request(&mut memory, 0, NOON + hour * 3600, 2);
         if hour % 24 == 0 {
-            memory.order(&ranking);
+            memory.order(&ranking, |_| None);
         }
     }
-    let order = memory.order(&ranking).unwrap();
+    let order = memory.order(&ranking, |_| None).unwrap();
     let rate = order.demand(FileId(0)).rate.per_day();
     assert!((rate / 48.0 - 1.0).abs() < 0.05, "{rate}");
 }
@@ -132,10 +174,10 @@ fn weeks_of_requests_stay_exact_with_the_shortest_half_life() {
     for minute in 0..60 * 24 * 20 {
         request(&mut memory, 0, NOON + minute * 60, 1);
         if minute % 720 == 0 {
-            memory.order(&ranking);
+            memory.order(&ranking, |_| None);
         }
     }
-    let order = memory.order(&ranking).unwrap();
+    let order = memory.order(&ranking, |_| None).unwrap();
     let share = order.demand(FileId(0)).rate.per_day() / order.requests_a_day();
     // The prior of a day weighs much beside the memory of an hour.
     assert!(share > 0.3 && order.requests_a_day() < 2000.0, "{share} {}", order.requests_a_day());
@@ -146,12 +188,12 @@ fn weeks_of_requests_stay_exact_with_the_shortest_half_life() {
 fn the_parts_of_a_rate_explain_it() {
     let mut memory = memory();
     let ranking = ranking(&[10; 3]);
-    memory.order(&ranking);
+    memory.order(&ranking, |_| None);
     for day in 0..10 {
         request(&mut memory, 1, NOON + day * DAY, 4);
-        memory.order(&ranking);
+        memory.order(&ranking, |_| None);
     }
-    let order = memory.order(&ranking).unwrap();
+    let order = memory.order(&ranking, |_| None).unwrap();
     let parts = order.parts(FileId(1), 2);
     assert_eq!(parts.known_days, 9.0);
     let chosen = memory.chosen();
@@ -178,10 +220,11 @@ fn calm_demand_chooses_a_long_memory_and_premieres_a_short_one() {
             let today = u32::try_from(hour / 24 * 5 % 200).unwrap();
             request(&mut premieres, (today + rng.u32(0..10)) % 200, at, 1);
         }
-        calm.order(&ranking);
-        premieres.order(&ranking);
+        calm.order(&ranking, |_| None);
+        premieres.order(&ranking, |_| None);
     }
-    let chosen = |memory: &mut DemandMemory| memory.order(&ranking).unwrap().half_life_days();
+    let chosen =
+        |memory: &mut DemandMemory| memory.order(&ranking, |_| None).unwrap().half_life_days();
     assert_eq!(chosen(&mut calm), 14.0);
     assert_eq!(chosen(&mut premieres), 1.0);
 }
@@ -192,9 +235,9 @@ fn invented_names_use_memory_only_for_a_time() {
     (0..1_000_000).for_each(|file| request(&mut memory, file, NOON, 1));
     assert!(memory.pending.capacity() <= 2 * MOST_PENDING);
     let ranking = ranking(&[10; 10]);
-    memory.order(&ranking);
+    memory.order(&ranking, |_| None);
     assert!(memory.files.files().count() >= 1_000_000);
     request(&mut memory, 0, NOON + 90 * DAY, 1);
-    memory.order(&ranking);
+    memory.order(&ranking, |_| None);
     assert_eq!(memory.files.files().count(), 10);
 }

@@ -31,6 +31,9 @@ const BUDGET_PERIOD: Duration = Duration::from_secs(24 * 60 * 60);
 /// The largest number of copies that one file replaces.
 const MOST_VICTIMS: usize = 32;
 
+/// How many files a round judges, besides those that no host can take.
+const MOST_JUDGED: usize = 32;
+
 /// A host that can make room, and its copies with the least demand.
 struct ExchangeHost {
     addr: HostAddr,
@@ -42,6 +45,23 @@ struct ExchangeHost {
     share: u64,
     /// Least demand for each byte first.
     victims: Vec<Victim>,
+    /// Whether the size of a copy with as little demand is being looked up. Until then the host makes no offer.
+    is_unsized: bool,
+    /// Whether it makes room for another file in this round.
+    is_taken: bool,
+}
+
+/// Why no host makes an offer for a file.
+#[derive(Clone, Copy, Default)]
+struct NoExchange {
+    /// The smallest number of missing bytes on a host where it is more than one file may remove.
+    lacking: Option<u64>,
+    /// Whether one file may remove enough bytes on some host.
+    could_make_room: bool,
+    /// Whether such a host makes room for another file in this round.
+    is_taken: bool,
+    /// Whether such a host waits for the size of a copy.
+    is_unsized: bool,
 }
 
 /// A copy that may be removed.
@@ -101,8 +121,8 @@ impl<'a> RemoverDecisionContext<'a> {
         if self.demand_in_force().is_some() {
             self.propose_exchanges_within(demand, &mut budget, proposal);
         } else {
-            let mut trial = proposal.clone();
-            self.propose_exchanges_within(demand, &mut budget, &mut trial);
+            let (mut trial, mut spent) = (proposal.clone(), budget);
+            self.propose_exchanges_within(demand, &mut spent, &mut trial);
             let verdicts = trial.rooms.into_iter().skip(proposal.rooms.len());
             proposal.rooms.extend(verdicts.map(RoomSought::only_shown));
             proposal.to_size = trial.to_size;
@@ -152,18 +172,25 @@ impl<'a> RemoverDecisionContext<'a> {
             let verdict = RoomVerdict::TooShortLog { observed, needed };
             let waiting =
                 wishes.iter().map(|wish| RoomSought { wish: *wish, verdict: verdict.clone() });
-            proposal.rooms.extend(waiting);
+            proposal.rooms.extend(waiting.take(MOST_JUDGED));
             return;
         }
         let largest = wishes.iter().map(|wish| wish.size).max().unwrap_or(0);
         let made = self.rooms_made();
         let mut hosts = self.exchange_hosts(demand, largest, &made, proposal);
+        let mut judged = 0;
         for wish in wishes {
+            if judged == MOST_JUDGED {
+                break;
+            }
             let made_earlier = made.iter().find(|(_, room)| room.file == wish.file);
             let verdict = match made_earlier {
                 Some((host, _)) => RoomVerdict::MadeEarlier { host: *host },
                 None => self.exchange(&wish, demand, &mut hosts, &mut budget.left, proposal),
             };
+            // Files that no host can take must not keep the next ones from being judged.
+            let is_impossible = matches!(verdict, RoomVerdict::TooMuch { .. });
+            judged += usize::from(!is_impossible);
             proposal.rooms.push(RoomSought { wish, verdict });
         }
     }
@@ -172,17 +199,22 @@ impl<'a> RemoverDecisionContext<'a> {
         &self,
         wish: &WantsRoom,
         demand: &PopularityOrder,
-        hosts: &mut Vec<ExchangeHost>,
+        hosts: &mut [ExchangeHost],
         left: &mut u64,
         proposal: &mut RemovalProposal,
     ) -> RoomVerdict {
         let gained = demand.demand(wish.file).rate;
-        let Some(offer) = self.cheapest_offer(wish, hosts) else {
-            return RoomVerdict::TooLittleDemand {
-                demand: gained.thousandths(),
-                needed: None,
-                host: None,
-            };
+        let offer = match self.cheapest_offer(wish, hosts) {
+            Ok(offer) => offer,
+            Err(NoExchange { is_unsized: true, .. }) => return RoomVerdict::SizesUnknown,
+            Err(NoExchange { is_taken: true, .. }) => return RoomVerdict::AfterOthers,
+            Err(NoExchange { could_make_room: false, lacking, .. }) if !hosts.is_empty() => {
+                return RoomVerdict::TooMuch { lacking };
+            }
+            Err(_) => {
+                let demand = gained.thousandths();
+                return RoomVerdict::TooLittleDemand { demand, needed: None, host: None };
+            }
         };
         let needed = offer.lost * self.settings.exchange.keep.get();
         if gained.per_day() < needed || gained == RequestRate::default() {
@@ -197,7 +229,9 @@ impl<'a> RemoverDecisionContext<'a> {
             }
             *left -= offer.goes;
         }
-        let host = hosts.swap_remove(offer.host).addr;
+        let taken = &mut hosts[offer.host];
+        taken.is_taken = true;
+        let host = taken.addr;
         for victim in &offer.victims {
             let reason = self.exchange_reason(wish, gained, victim);
             let Victim { file, size, .. } = *victim;
@@ -230,13 +264,26 @@ impl<'a> RemoverDecisionContext<'a> {
     }
 
     /// The offer that loses the least demand, then the fewest bytes.
-    fn cheapest_offer(&self, wish: &WantsRoom, hosts: &[ExchangeHost]) -> Option<ExchangeOffer> {
+    fn cheapest_offer(
+        &self,
+        wish: &WantsRoom,
+        hosts: &[ExchangeHost],
+    ) -> Result<ExchangeOffer, NoExchange> {
         let mut best: Option<ExchangeOffer> = None;
+        let mut none = NoExchange::default();
         for (index, host) in hosts.iter().enumerate() {
             let Some(holder) = self.holders.get(host.addr) else { continue };
             if holder.lists(wish.file) || !(wish.old_hosts_carry || holder.is_ours()) {
                 continue;
             }
+            let lacking = host.lacking(wish.size);
+            if lacking > host.share {
+                none.lacking = none.lacking.into_iter().chain([lacking]).min();
+                continue;
+            }
+            none.could_make_room = true;
+            none.is_unsized |= host.is_unsized && !host.is_taken;
+            none.is_taken |= host.is_taken;
             let Some(offer) = host.offer(index, wish.size) else { continue };
             let is_better = best.as_ref().is_none_or(|best| {
                 offer.lost < best.lost || (offer.lost == best.lost && offer.goes < best.goes)
@@ -245,7 +292,7 @@ impl<'a> RemoverDecisionContext<'a> {
                 best = Some(offer);
             }
         }
-        best
+        best.ok_or(none)
     }
 
     /// The hosts that can make room now for files of up to `largest` bytes. A host with running removals, or
@@ -275,14 +322,22 @@ impl<'a> RemoverDecisionContext<'a> {
             let share = disk.mark(self.settings.make_room_percent);
             let for_hot = limit - low_water;
             let enough = largest.saturating_add(for_hot).saturating_sub(room).min(share);
-            let victims = self.victims(addr, holder, demand, enough, proposal);
-            hosts.push(ExchangeHost { addr, room, for_hot, share, victims });
+            let (victims, is_unsized) = self.victims(addr, holder, demand, enough, proposal);
+            hosts.push(ExchangeHost {
+                addr,
+                room,
+                for_hot,
+                share,
+                victims,
+                is_unsized,
+                is_taken: false,
+            });
         }
         hosts
     }
 
     /// The copies of a host with the least demand that an exchange may remove: together at least `enough`
-    /// bytes, if there are that many.
+    /// bytes, if there are that many. Also answers whether the size of one among them is being looked up.
     fn victims(
         &self,
         addr: HostAddr,
@@ -290,8 +345,8 @@ impl<'a> RemoverDecisionContext<'a> {
         demand: &PopularityOrder,
         enough: u64,
         proposal: &mut RemovalProposal,
-    ) -> Vec<Victim> {
-        let mut victims = Vec::new();
+    ) -> (Vec<Victim>, bool) {
+        let (mut victims, mut is_unsized) = (Vec::new(), false);
         let mut bytes = 0_u64;
         for file in self.least_demanded.of(addr).iter().copied() {
             if victims.len() == MOST_VICTIMS || bytes >= enough {
@@ -310,16 +365,20 @@ impl<'a> RemoverDecisionContext<'a> {
                 continue;
             }
             match self.size(file) {
-                Some(size) if size > 0 => {
+                Some(size) => {
                     let demand = demand.demand(file).kept_rate.per_day();
                     victims.push(Victim { file, size, demand });
                     bytes = bytes.saturating_add(size);
                 }
-                Some(_) => {}
-                None => proposal.wants_size(file),
+                // Its master could not be checked: it is kept.
+                None if self.inputs.sizes.contains_key(&file) => {}
+                None => {
+                    proposal.wants_size(file);
+                    is_unsized = true;
+                }
             }
         }
-        victims
+        (victims, is_unsized)
     }
 
     /// The budget without what the exchanges of the last 24 hours have used.
@@ -345,12 +404,17 @@ impl<'a> RemoverDecisionContext<'a> {
 }
 
 impl ExchangeHost {
+    /// The bytes that are missing for a file of this size.
+    fn lacking(&self, size: u64) -> u64 {
+        size.saturating_add(self.for_hot).saturating_sub(self.room).min(size)
+    }
+
     /// The copies to remove for a file of this size: those with the least demand, without copies whose
     /// removal gains nothing. None if that is not possible. An exchange frees no more than the file needs, so
     /// it does not restore room that hot files use above the low-water mark.
     fn offer(&self, host: usize, size: u64) -> Option<ExchangeOffer> {
-        let lacking = size.saturating_add(self.for_hot).saturating_sub(self.room).min(size);
-        if lacking == 0 || lacking > self.share {
+        let lacking = self.lacking(size);
+        if lacking == 0 || lacking > self.share || self.is_unsized || self.is_taken {
             return None;
         }
         let mut victims: Vec<Victim> = Vec::new();

@@ -245,7 +245,7 @@ impl RemoverDecisionContext<'_> {
                     proposal.wants_size(file);
                     are_unsized = true;
                 }
-                Some(size) if size == 0 || size > share => {}
+                Some(size) if size > share => {}
                 Some(size) => {
                     goes = goes.saturating_add(size);
                     victims.push((file, size));

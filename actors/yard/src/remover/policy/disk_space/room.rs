@@ -100,6 +100,8 @@ pub enum RoomVerdict {
         #[serde(default)]
         host: Option<HostAddr>,
     },
+    /// The hosts that could make room for it do so for other files in this round.
+    AfterOthers,
     /// The event log was observed for a shorter time than a copy stays, so the demand is not known well
     /// enough.
     TooShortLog {
@@ -167,6 +169,9 @@ impl RoomVerdict {
             }
             RoomVerdict::TooLittleDemand { needed: None, .. } => {
                 "no host can exchange copies for it now".to_owned()
+            }
+            RoomVerdict::AfterOthers => {
+                "the hosts that could make room for it do so for other files first".to_owned()
             }
             RoomVerdict::TooShortLog { observed, needed } => {
                 let (observed, needed) = (rounded_time(*observed), rounded_time(*needed));

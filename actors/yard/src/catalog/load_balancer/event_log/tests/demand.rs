@@ -56,6 +56,16 @@ fn rows_before_the_first_ranking_are_counted_with_it() {
 }
 
 #[test]
+fn one_old_row_does_not_make_the_log_look_longer() {
+    let mut yard = ranked(&["A"]);
+    append(&yard.path(3), &row("A", Millis(MIDNIGHT.0 - 38 * 3_600_000)));
+    append(&yard.path(3), &row("A", SOON));
+    let look = yard.log.look(SOON);
+    assert_eq!(look.view.requests_counted, 2);
+    assert_eq!(look.order.unwrap().observed(), std::time::Duration::from_secs(60));
+}
+
+#[test]
 fn a_row_of_next_month_is_no_demand() {
     let mut yard = ranked(&["A"]);
     append(&yard.path(3), &row("A", MIDNIGHT.after(std::time::Duration::from_secs(30 * 86_400))));
@@ -72,7 +82,7 @@ fn rows_with_times_of_other_days_are_no_demand() {
     }
     append(
         &yard.path(3),
-        &(text + &row("B", MIDNIGHT) + &row("B", Millis(MIDNIGHT.0 - 3_600_000))),
+        &(text + &row("B", MIDNIGHT) + &row("B", Millis(MIDNIGHT.0 + 3_600_000))),
     );
     let mut process = DemandProcess::start(&yard, &["A", "B"]);
     assert_eq!(process.save(SOON), 2);
@@ -86,15 +96,16 @@ fn rows_with_times_of_other_days_are_no_demand() {
 fn a_log_whose_rows_go_back_in_time_counts_each_once() {
     let yard = EventLogFixture::new();
     let mut text = String::new();
-    for minute in (0..200_i64).rev() {
-        text += &row("A", Millis(MIDNIGHT.0 - minute * 60_000));
-        text += &row("A", Millis(MIDNIGHT.0 - (200 - minute) * 60_000));
+    for minute in 0..200_i64 {
+        text += &row("A", Millis(MIDNIGHT.0 + minute * 60_000));
+        text += &row("A", Millis(MIDNIGHT.0 + (199 - minute) * 60_000));
     }
     append(&yard.path(3), &text);
     let mut process = DemandProcess::start(&yard, &["A"]);
-    assert_eq!(process.look(SOON), 400);
-    assert_eq!(process.look(SOON), 400);
-    process.assert_remembers(SOON, &[("A", 398.614)]);
+    let end = Millis(MIDNIGHT.0 + 200 * 60_000);
+    assert_eq!(process.look(end), 400);
+    assert_eq!(process.look(end), 400);
+    process.assert_remembers(end, &[("A", 398.621)]);
 }
 
 #[test]

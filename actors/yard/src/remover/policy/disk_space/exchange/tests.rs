@@ -107,7 +107,14 @@ impl ExchangeFixture {
         let sized =
             files.map(|(file, (_, size, ..))| SizedFile { file: *file, size: *size, copies: 1 });
         let (files, observed) = (self.files.clone().into(), self.observed);
-        let order = PopularityOrder::new(files, demand, 7.0, 100.0, observed);
+        let order = PopularityOrder {
+            files,
+            demand,
+            mean_size: 100.0,
+            half_life_days: 7.0,
+            requests_a_day: 100.0,
+            observed,
+        };
         let ranking = Ranking::from_sized_files(sized).with_demand(&Arc::new(order), in_force);
         self.policy.set_ranking(Arc::new(ranking));
     }
@@ -199,8 +206,45 @@ fn each_host_makes_room_for_one_file_in_a_round() {
     let mut yard = yard(&rows, 2, settings());
     let proposal = yard.propose(&[(0, 50), (1, 50), (2, 50)]);
     assert_eq!(proposal.removals.len(), 2);
-    let last = &proposal.rooms[2].verdict;
-    assert!(matches!(last, RoomVerdict::TooLittleDemand { needed: None, .. }), "{last:?}");
+    assert_eq!(proposal.rooms[2].verdict, RoomVerdict::AfterOthers);
+}
+
+#[test]
+fn files_too_large_for_each_host_do_not_stop_others() {
+    let mut rows = vec![("new", 100, 0, 9.0), ("a", 100, 1, 1.0)];
+    let names: Vec<String> = (0..100).map(|number| format!("large-{number}")).collect();
+    let names: Vec<&'static str> = names.into_iter().map(|name| &*name.leak()).collect();
+    rows.extend(names.iter().map(|name| (*name, 501, 0, 900.0)));
+    let mut yard = yard(&rows, 1, settings());
+    let large = (2..102).map(|index| (index, 501));
+    let wishes: Vec<(usize, u64)> = large.chain([(0, 100)]).collect();
+    let proposal = yard.propose(&wishes);
+    assert_eq!(proposal.rooms[0].verdict, RoomVerdict::TooMuch { lacking: Some(501) });
+    assert_eq!(yard.removed(&proposal), ["a"], "{:?}", proposal.rooms.last());
+}
+
+#[test]
+fn a_copy_of_unknown_size_is_looked_up_before_better_ones_go() {
+    // A size of 0 in hitcount.history is no size.
+    let rows = [("new", 100, 0, 9.0), ("unsized", 0, 1, 1.0), ("a", 100, 1, 2.0)];
+    let mut yard = yard(&rows, 1, settings());
+    let proposal = yard.propose(&[(0, 100)]);
+    assert!(proposal.removals.is_empty());
+    assert_eq!(proposal.rooms[0].verdict, RoomVerdict::SizesUnknown);
+    assert_eq!(proposal.to_size, [yard.files[1]].into());
+    yard.policy.learn_sizes([(yard.files[1], 100)]);
+    let proposal = yard.propose(&[(0, 100)]);
+    assert_eq!(yard.removed(&proposal), ["unsized"]);
+}
+
+#[test]
+fn a_copy_whose_size_cannot_be_known_stays_and_stops_nothing() {
+    let rows = [("new", 100, 0, 9.0), ("unsized", 0, 1, 1.0), ("a", 100, 1, 2.0)];
+    let mut yard = yard(&rows, 1, settings());
+    yard.policy.learn_sizes([(yard.files[1], 0)]);
+    let proposal = yard.propose(&[(0, 100)]);
+    assert_eq!(yard.removed(&proposal), ["a"]);
+    assert!(proposal.to_size.is_empty(), "it was looked up");
 }
 
 #[test]
@@ -280,7 +324,8 @@ fn shadow_shows_the_same_verdicts_and_removes_nothing() {
         "it would replace copies on 10.0.0.1:80: b, a (120 bytes). Expected requests a day: 9.00 \
          instead of 4.17"
     );
-    assert_eq!(on.exchange_budget, shadow.exchange_budget);
+    let left = [&on, &shadow].map(|proposal| proposal.exchange_budget.unwrap().left);
+    assert_eq!(left, [1_000_000 - 120, 1_000_000], "what is only shown uses no budget");
 }
 
 #[test]
