@@ -118,6 +118,25 @@ mod tests {
     }
 
     #[test]
+    fn the_documented_defaults_are_those_of_a_pool() {
+        let (_, text) =
+            include_str!("boxes.rs").split_once("Defaults stand in parentheses").unwrap();
+        let (text, _) = text.split_once("The node creates").unwrap();
+        let mut documented = vec!["size = 8".to_owned()];
+        for (name, value) in text.split(" (").zip(text.split(" (").skip(1)) {
+            let name = name.rsplit(char::is_whitespace).next().unwrap();
+            let (value, _) = value.split_once(')').unwrap();
+            let value = value.split(':').next().unwrap();
+            if value.starts_with(|first: char| first.is_ascii_digit() || first == '"') {
+                documented.push(format!("{name} = {value}"));
+            }
+        }
+        assert_eq!(documented.len(), 11, "{documented:?}");
+        let pools = read(&format!("{{ p = {{ {} }} }}", documented.join(", "))).unwrap();
+        assert_eq!(pools.0.values().next(), Some(&PoolSpec::of(0, 8)));
+    }
+
+    #[test]
     fn faults_of_a_pool_name_the_pool() {
         for (bad, why) in [
             ("{ judges = { } }", "judges: missing field `size`"),

@@ -147,6 +147,61 @@ pub(super) struct ActorParts {
     others: WiringHandle,
 }
 
+impl ActorParts {
+    /// The parts of the node with this journal. Begins to publish who leads.
+    fn of(
+        live: &LiveConfig,
+        journal: &Journal,
+        names: &NameTable,
+        clocks: &NodeClocks,
+        host_calls: TaskThreads,
+        access_views: &ViewHandle<AccessView>,
+    ) -> Self {
+        let clock = clocks.own.clone();
+        let changes = Feed::new(&clock);
+        actix_rt::spawn(leadership::publish_leadership(
+            journal.clone(),
+            changes.clone(),
+            clock.clone(),
+        ));
+        leadership::mark_pieces_current(journal, &changes);
+        let of_keys = access_views.clone();
+        ActorParts {
+            live: live.clone(),
+            names: names.clone(),
+            clock,
+            clocks: clocks.clone(),
+            identity: ManagerIdentity::of_node(journal.identity().number),
+            changes,
+            keys: WorkerKeys::new(move |host| of_keys.load().worker_key(host)),
+            host_calls,
+            leads: Arc::default(),
+            others: WiringHandle::default(),
+        }
+    }
+
+    fn start_hooks(
+        &self,
+        journal: &Journal,
+        share_expiry: &Supervised<ShareExpiry>,
+        share_views: &ShareViewHandle,
+    ) -> WebhookActors {
+        let hooks = WebhookActors::new(
+            self.clock.clone(),
+            webhook::WebhookCollaborators {
+                notifications: share_expiry.route(),
+                cursor: share_expiry.route(),
+                delivered: share_expiry.route(),
+                views: share_views.clone(),
+                leadership: journal.leadership(),
+                body: |notification| serde_json::to_vec(&ChangeEvent::from(notification)),
+            },
+        );
+        hooks.apply_config(&self.live.now());
+        hooks
+    }
+}
+
 impl Wiring {
     /// Starts the actors on the current arbiter and joins them. Actors of hosts start when the
     /// recorded hosts are known.
@@ -162,30 +217,8 @@ impl Wiring {
         shared: &SharedDirs,
         host_calls: TaskThreads,
     ) -> Result<Arc<Self>, reqwest::Error> {
-        let (live, names, clock) = (live.clone(), names.clone(), clocks.own.clone());
-        let identity = ManagerIdentity::of_node(journal.identity().number);
-        let changes = Feed::new(&clock);
-        actix_rt::spawn(leadership::publish_leadership(
-            journal.clone(),
-            changes.clone(),
-            clock.clone(),
-        ));
-        leadership::mark_pieces_current(journal, &changes);
-        let others = WiringHandle::default();
         let access_views: ViewHandle<AccessView> = ViewHandle::default();
-        let of_keys = access_views.clone();
-        let parts = ActorParts {
-            live,
-            names,
-            clock: clock.clone(),
-            clocks: clocks.clone(),
-            identity,
-            changes: changes.clone(),
-            keys: WorkerKeys::new(move |host| of_keys.load().worker_key(host)),
-            host_calls,
-            leads: Arc::default(),
-            others,
-        };
+        let parts = ActorParts::of(live, journal, names, clocks, host_calls, &access_views);
         let (catalog, catalog_view) = parts.start_catalog();
         let (heartbeat, heartbeat_view) = parts.start_heartbeat();
         let hosts = HostActors::default();
@@ -200,18 +233,7 @@ impl Wiring {
         );
         let remover = parts.start_remover(journal, &catalog, &hosts, &task_views, &remover_views);
         let (share_expiry, share_views) = parts.start_share_expiry(journal);
-        let hooks = WebhookActors::new(
-            clock,
-            webhook::WebhookCollaborators {
-                notifications: share_expiry.route(),
-                cursor: share_expiry.route(),
-                delivered: share_expiry.route(),
-                views: share_views.clone(),
-                leadership: journal.leadership(),
-                body: |notification| serde_json::to_vec(&ChangeEvent::from(notification)),
-            },
-        );
-        hooks.apply_config(&parts.live.now());
+        let hooks = parts.start_hooks(journal, &share_expiry, &share_views);
         let (share_files, share_files_views) = share_files::start(
             (&parts.live, &parts.clocks.shares),
             journal,
@@ -253,7 +275,7 @@ impl Wiring {
             heartbeat,
             heartbeat_view,
             hosts,
-            changes,
+            changes: parts.changes.clone(),
             parts,
             following: Mutex::default(),
         });

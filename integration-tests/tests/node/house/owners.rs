@@ -21,7 +21,7 @@ fn is_refused(owner: &str, room: &str, other: &str, other_room: &str) -> bool {
         true => {
             let above: &[&str] = match room {
                 "state" => &["messages", "policy", "views", "actor"],
-                "policy" => &["views", "actor"],
+                "policy" | "plan" => &["views", "actor"],
                 "views" => &["actor"],
                 "messages" => &["policy", "actor"],
                 "settings" => &["messages", "policy", "views", "actor"],

@@ -67,29 +67,12 @@ impl BoxTable {
                 self.put_pool(at, pool, spec)
             }
             BoxEvent::PoolPutBySettings { pool, spec, version } => {
-                if self.is_put_by_settings(pool, *version) {
-                    return Ok(BoxOutcome::AlreadySo);
-                }
-                self.check_ids(pool, spec)?;
-                let outcome = self.put_pool(at, pool, spec)?;
-                self.put_by_settings.insert(pool.clone(), *version);
-                Ok(outcome)
+                self.put_pool_by_settings(at, pool, spec, *version)
             }
-            BoxEvent::TokensRaised { pool, beyond } => {
-                let pool = self.pool_mut(pool)?;
-                if *beyond <= pool.last_token {
-                    return Ok(BoxOutcome::AlreadySo);
-                }
-                pool.last_token = *beyond;
-                Ok(BoxOutcome::Applied)
-            }
+            BoxEvent::TokensRaised { pool, beyond } => self.raise_tokens(pool, *beyond),
             BoxEvent::Led { epoch, beyond } => {
                 self.led = *epoch;
-                if let Some(beyond) = *beyond {
-                    let pools = self.pools.values_mut().map(|pool| &mut pool.last_token);
-                    let gone = self.dropped_pools.values_mut().map(|left| &mut left.last_token);
-                    pools.chain(gone).for_each(|last| *last = beyond.max(*last));
-                }
+                self.raise_all_tokens(*beyond);
                 Ok(BoxOutcome::Applied)
             }
             BoxEvent::PoolRemoved { pool } => self.remove_pool(pool),
@@ -102,24 +85,10 @@ impl BoxTable {
                 Ok(self.end_all(at, [*lease], LeaseEnd::Released.into()))
             }
             BoxEvent::Expired { leases } => {
-                let over = leases.iter().filter(|(id, renewals)| {
-                    let lease = self.leases.get(id);
-                    lease.is_some_and(|lease| {
-                        // An answer that was sent stays valid, after any decision.
-                        let is_over = lease.expires_at.is_some_and(|until| at >= until);
-                        is_over && lease.renewals == *renewals
-                    })
-                });
-                let over: Vec<LeaseId> = over.map(|(id, _)| *id).collect();
-                Ok(self.end_all(at, over, LeaseEnd::Expired.into()))
+                Ok(self.end_all(at, self.expired(at, leases), LeaseEnd::Expired.into()))
             }
             BoxEvent::TermsPassed { leases } => {
-                let over = leases.iter().filter(|(id, renewals)| {
-                    let lease = self.leases.get(id);
-                    lease.is_some_and(|lease| lease.is_held() && lease.renewals == *renewals)
-                });
-                let over: Vec<LeaseId> = over.map(|(id, _)| *id).collect();
-                Ok(self.end_all(at, over, LeaseEnd::Expired.into()))
+                Ok(self.end_all(at, self.with_passed_terms(leases), LeaseEnd::Expired.into()))
             }
             BoxEvent::TermsAgain { leases } => Ok(self.give_again(at, leases, None)),
             BoxEvent::TermsGiven { boot, uptime, leases } => {
@@ -130,21 +99,12 @@ impl BoxTable {
                 Ok(BoxOutcome::Applied)
             }
             BoxEvent::Adopted { pool, output, by } => {
-                let first =
-                    self.pool(pool)?.boxes_from(BoxNumber(0)).map(|(number, _)| number).next();
                 let news = BoxLogEvent::Adopted { output: output.clone(), by: by.clone() };
-                self.log_box_event(at, pool, first.unwrap_or_default(), news);
-                Ok(BoxOutcome::Applied)
+                self.log_adoption(at, pool, news)
             }
             BoxEvent::WrongToken { lease, given, times } => {
-                let (pool, number) = match self.find(*lease) {
-                    FoundLease::Live(lease) => (lease.pool.clone(), lease.number),
-                    FoundLease::Ended(ended) => (ended.lease.pool.clone(), ended.lease.number),
-                    FoundLease::Unknown => return Err(BoxRefusal::UnknownLease),
-                };
                 let news = BoxLogEvent::WrongToken { given: *given, times: *times };
-                self.log_box_event(at, &pool, number, news);
-                Ok(BoxOutcome::Applied)
+                self.log_wrong_token(at, *lease, news)
             }
             BoxEvent::Revoked { leases, by, reason } => {
                 let (by, reason) = (Some(by.as_str()), reason.as_ref());

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use reelyard_core::clock::Millis;
-use reelyard_protocol::boxes::{BoxNumber, HookOutput, PoolName};
+use reelyard_protocol::boxes::{BoxNumber, FenceToken, HookOutput, LeaseId, PoolName};
 
 use super::apply::BoxApplyResult;
-use super::box_table::{BoxTable, DroppedPool};
+use super::box_table::{BoxTable, DroppedPool, FoundLease};
 use super::event::{BoxLogEvent, BoxOutcome, BoxRefusal};
 use super::pools::pool::{BoxPhase, BoxState, Draining, Pool};
 use super::pools::slots::Slots;
@@ -36,6 +36,69 @@ impl BoxTable {
             pool.become_as(spec, at);
         }
         Ok(BoxOutcome::PoolPut { created })
+    }
+
+    /// Puts a pool of a version of the settings, unless that was done.
+    pub(super) fn put_pool_by_settings(
+        &mut self,
+        at: Millis,
+        pool: &PoolName,
+        spec: &PoolSpec,
+        version: u64,
+    ) -> BoxApplyResult {
+        if self.is_put_by_settings(pool, version) {
+            return Ok(BoxOutcome::AlreadySo);
+        }
+        self.check_ids(pool, spec)?;
+        let outcome = self.put_pool(at, pool, spec)?;
+        self.put_by_settings.insert(pool.clone(), version);
+        Ok(outcome)
+    }
+
+    /// Makes all later tokens of a pool larger than `beyond`.
+    pub(super) fn raise_tokens(&mut self, pool: &PoolName, beyond: FenceToken) -> BoxApplyResult {
+        let pool = self.pool_mut(pool)?;
+        if beyond <= pool.last_token {
+            return Ok(BoxOutcome::AlreadySo);
+        }
+        pool.last_token = beyond;
+        Ok(BoxOutcome::Applied)
+    }
+
+    /// The same for all pools, dropped ones included.
+    pub(super) fn raise_all_tokens(&mut self, beyond: Option<FenceToken>) {
+        let Some(beyond) = beyond else { return };
+        let pools = self.pools.values_mut().map(|pool| &mut pool.last_token);
+        let gone = self.dropped_pools.values_mut().map(|left| &mut left.last_token);
+        pools.chain(gone).for_each(|last| *last = beyond.max(*last));
+    }
+
+    /// Logs at the first box of a pool that its boxes were adopted.
+    pub(super) fn log_adoption(
+        &mut self,
+        at: Millis,
+        pool: &PoolName,
+        news: BoxLogEvent,
+    ) -> BoxApplyResult {
+        let first = self.pool(pool)?.boxes_from(BoxNumber(0)).map(|(number, _)| number).next();
+        self.log_box_event(at, pool, first.unwrap_or_default(), news);
+        Ok(BoxOutcome::Applied)
+    }
+
+    /// Logs at the box of a lease that a request had the wrong token.
+    pub(super) fn log_wrong_token(
+        &mut self,
+        at: Millis,
+        lease: LeaseId,
+        news: BoxLogEvent,
+    ) -> BoxApplyResult {
+        let (pool, number) = match self.find(lease) {
+            FoundLease::Live(lease) => (lease.pool.clone(), lease.number),
+            FoundLease::Ended(ended) => (ended.lease.pool.clone(), ended.lease.number),
+            FoundLease::Unknown => return Err(BoxRefusal::UnknownLease),
+        };
+        self.log_box_event(at, &pool, number, news);
+        Ok(BoxOutcome::Applied)
     }
 
     /// Whether no other pool has boxes with the same numbers, host and hooks.

@@ -1,4 +1,4 @@
-//! How the table changes when a new leader gives leases their terms again. Pure.
+//! How leases end with their terms, and how the table changes when a new leader gives terms again. Pure.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,8 +10,32 @@ use reelyard_protocol::boxes::LeaseId;
 use super::box_table::BoxTable;
 use super::event::BoxOutcome;
 use super::leases::given_terms::GivenTerms;
+use super::leases::lease::Lease;
 
 impl BoxTable {
+    /// Those of these leases whose end is reached, if they were not renewed since the decision.
+    pub(super) fn expired(&self, at: Millis, leases: &[(LeaseId, u32)]) -> Vec<LeaseId> {
+        // An answer that was sent stays valid, after any decision.
+        self.not_renewed(leases, |lease| lease.expires_at.is_some_and(|until| at >= until))
+    }
+
+    /// Those of these leases that are held, if they were not renewed since the decision.
+    pub(super) fn with_passed_terms(&self, leases: &[(LeaseId, u32)]) -> Vec<LeaseId> {
+        self.not_renewed(leases, Lease::is_held)
+    }
+
+    fn not_renewed(
+        &self,
+        leases: &[(LeaseId, u32)],
+        is_over: impl Fn(&Lease) -> bool,
+    ) -> Vec<LeaseId> {
+        let over = leases.iter().filter(|(id, renewals)| {
+            let lease = self.leases.get(id);
+            lease.is_some_and(|lease| lease.renewals == *renewals && is_over(lease))
+        });
+        over.map(|(id, _)| *id).collect()
+    }
+
     /// Gives leases their terms again, with the uptime of the leader's boot, if it is known.
     pub(in crate::box_lease) fn give_again(
         &mut self,

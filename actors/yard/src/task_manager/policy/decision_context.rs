@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use reelyard_core::clock::Millis;
+use reelyard_core::host::HostAddr;
 use reelyard_protocol::worker::{Blame, TaskId};
 use reelyard_replication::InFlight;
 
@@ -43,6 +44,12 @@ impl TaskDecisionContext<'_> {
                 _ => None,
             })
             .collect()
+    }
+
+    /// The backoffs in which a host takes part: as source, as destination, and in pairs.
+    pub fn back_offs_of(&self, host: HostAddr) -> Vec<Blamed> {
+        let held = self.book.back_offs().keys();
+        held.filter(|held| held.involves(host)).cloned().collect()
     }
 
     /// The part to blame for a failure that is first attributed to `blame`. If a file fails again

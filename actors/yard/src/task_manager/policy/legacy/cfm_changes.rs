@@ -1,13 +1,11 @@
 //! Changes requested from outside: cfm's `PATCH` and `DELETE`. Pure.
 
-use reelyard_core::host::HostAddr;
 use reelyard_protocol::legacy::cfm::OldState;
 use reelyard_protocol::worker::TaskId;
 use reelyard_replication::Outcomes;
 
-use super::decision_context::TaskDecisionContext;
 use crate::task_manager::messages::ChangeRefused;
-use crate::task_manager::state::backoff::Blamed;
+use crate::task_manager::policy::decision_context::TaskDecisionContext;
 use crate::task_manager::state::event::{GivenUp, TaskEnding, TaskEvent, TaskRefusal};
 use crate::task_manager::state::task::{Task, TaskState};
 use crate::task_manager::state::task_book::TaskBook;
@@ -69,14 +67,6 @@ impl TaskDecisionContext<'_> {
             TaskEvent::Forgot { tasks: vec![id], back_offs: Vec::new() }
         };
         Ok(vec![event])
-    }
-}
-
-impl TaskDecisionContext<'_> {
-    /// The backoffs in which a host takes part: as source, as destination, and in pairs.
-    pub fn back_offs_of(&self, host: HostAddr) -> Vec<Blamed> {
-        let held = self.book.back_offs().keys();
-        held.filter(|held| held.involves(host)).cloned().collect()
     }
 }
 

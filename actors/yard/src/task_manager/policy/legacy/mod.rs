@@ -1,0 +1,3 @@
+//! Decisions that only cfm's interface asks for.
+
+pub(in crate::task_manager) mod cfm_changes;
