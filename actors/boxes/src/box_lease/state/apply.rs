@@ -9,7 +9,7 @@ use reelyard_core::event::{PieceId, RequestId};
 use reelyard_protocol::boxes::{BoxNumber, FenceToken, HookOutput, LeaseId, PoolName, Reason};
 use reelyard_replication::{FrozenPiece, Piece, UnreadableEvent};
 
-use super::box_table::{BoxTable, DroppedPool, FoundLease, GrantedRequest, SharedTable};
+use super::box_table::{BoxTable, DroppedPool, GrantedRequest, SharedTable};
 use super::event::{BoxEvent, BoxLogEntry, BoxLogEvent, BoxOutcome, BoxRefusal, NewGrant};
 use super::leases::given_terms::LeaderMachine;
 use super::leases::lease::{EndedLease, Lease, LeaseEnd};
