@@ -77,13 +77,13 @@ pub(super) struct OpenNode {
     pub(super) journal: Journal,
     /// The connections to the other nodes.
     pub(super) cluster: Arc<ClusterLink>,
-    /// All actors.
+    /// Each actor of the node, and the messages between them.
     pub(super) actors: Arc<Wiring>,
     /// The public links.
     pub(super) share_links: Arc<ShareLinks>,
     /// Reloads the configuration.
     pub(super) reloader: Arc<NodeReloader>,
-    /// The audit log.
+    /// Records the changes by users and by the node itself.
     pub(super) audit: AuditRecorder,
     /// The task that drops unused file names.
     pub(super) sweeping: JoinHandle<()>,

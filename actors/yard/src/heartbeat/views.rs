@@ -12,6 +12,7 @@ use super::health::{Beat, Health};
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct HeartbeatView {
     /// Every watched host, by address.
+    #[serde(skip)]
     pub hosts: Vec<Arc<HostBeats>>,
     /// Probes sent since the start.
     pub probes: u64,

@@ -43,7 +43,7 @@ pub async fn show(
     })
 }
 
-/// Every actor with its published view.
+/// The actors with their published views. Tasks and hosts have lists of their own.
 fn actors(state: &NodeHttpState) -> BTreeMap<String, ActorView> {
     let actors = &state.actors;
     let mut views = BTreeMap::new();
@@ -54,12 +54,12 @@ fn actors(state: &NodeHttpState) -> BTreeMap<String, ActorView> {
     };
     add(actors.catalog.status(), serde_json::to_value(&*actors.catalog_view.load()));
     add(actors.heartbeat.status(), serde_json::to_value(&*actors.heartbeat_view.load()));
-    // Tasks have a list of their own.
     add(actors.task_manager.status(), serde_json::to_value(actors.task_views.load().counters));
     add(actors.remover.status(), serde_json::to_value(actors.remover_views.load().counters));
-    for host in actors.hosts.present().values() {
-        add(host.worker.status(), serde_json::to_value(&*host.view.load()));
-    }
+    let hosts = actors.hosts.present();
+    let restarts = hosts.values().map(|host| host.worker.status().starts.saturating_sub(1)).sum();
+    let workers = serde_json::json!({ "workers": hosts.len() });
+    views.insert("cfw_workers".to_owned(), ActorView { restarts, state: workers });
     views.insert(
         "journal".to_owned(),
         ActorView {
