@@ -13,9 +13,9 @@ use reelyard_shares::share_expiry::{RootName, ShareExpirySettings, ShareId};
 
 /// Graded files. A list of all is larger than the limit; so are those below.
 const FILES: usize = 100_000;
-const COPIES: usize = 5_000;
+const COPIES: usize = 4_000;
 /// More than have series of their own in `/metrics`.
-const HOSTS: usize = 2_000;
+const HOSTS: usize = 1_300;
 const LINKS: usize = 100_000;
 const BOXES: u32 = 10_000;
 
