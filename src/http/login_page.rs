@@ -52,7 +52,15 @@ pub struct LogoutForm {
 pub fn routes(config: &mut web::ServiceConfig) {
     let sign_in = web::resource("/login").route(read().to(show)).route(web::post().to(log_in));
     config.service(sign_in);
+    config.service(web::resource("/login/").route(read().to(without_slash)));
     config.service(web::resource("/logout").route(web::post().to(log_out)));
+}
+
+/// `GET /login/`: the address that people type.
+async fn without_slash(request: HttpRequest) -> HttpResponse {
+    let mark = if request.query_string().is_empty() { "" } else { "?" };
+    let address = format!("/login{mark}{}", request.query_string());
+    HttpResponse::SeeOther().insert_header((LOCATION, address)).finish()
 }
 
 /// `GET /login`: the form, or the session that the browser has.

@@ -22,7 +22,7 @@ use reelyard_shares::share_expiry::Share;
 use reelyard_shares::share_files::ROOT_ID_FILE;
 use reelyard_yard::heartbeat::Health;
 use reelyard_yard::task_manager::plan::Unusable;
-use reelyard_yard::task_manager::{PlanningMode, TaskManagerView, TaskSettings};
+use reelyard_yard::task_manager::{PlanningMode, Task, TaskManagerView, TaskSettings};
 use tokio::sync::watch;
 
 use super::access::{LoginGuard, WorkerRefusals};
@@ -118,7 +118,10 @@ impl NodeHttpState {
 
     /// The copies that ended in the last hour, as counted within the last second.
     pub fn last_hour(&self) -> Arc<HourCounts> {
-        self.hour_counts.counts(&self.actors.task_views.load().history, self.clock.now())
+        let tasks = self.actors.task_views.load();
+        let copied = |task: &Arc<Task>| Some(self.names.find(task.name.as_bytes())?.0);
+        let open = || tasks.open.values().filter_map(copied).collect();
+        self.hour_counts.counts(&tasks.history, open, self.clock.now())
     }
 
     /// The time that decides whether a link has ended.

@@ -114,7 +114,7 @@ pub struct PlacementFigures {
     pub running: u64,
     /// Files that wait for a copy.
     pub waiting: u64,
-    /// Files that are placed.
+    /// Files that a host holds that answers.
     pub placed: u64,
     /// Files that should be placed.
     pub wanted: u64,
@@ -122,6 +122,12 @@ pub struct PlacementFigures {
     pub hot: u64,
     /// Hot files without a copy.
     pub hot_unplaced: u64,
+    /// Files whose only copies are on hosts that are down.
+    #[serde(default)]
+    pub out_of_reach: u64,
+    /// Hot ones among them.
+    #[serde(default)]
+    pub hot_out_of_reach: u64,
     /// Part of the requests of the last hour that copies served, in percent. Missing if none was counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub served_percent: Option<f64>,

@@ -54,7 +54,7 @@ assets! {
     /// Colours, letters and layout.
     STYLE = "console.css", "console.css", "text/css; charset=utf-8",
         "reelyard", "MIT OR Apache-2.0",
-        "6b1b1c27ec5d7a13133070642ea123e90c0d8fe0a1a5ab52d4d145467833423b";
+        "97659d39456075a77c223d14bf957dc6b4fcdbd5a86cbb719a47ee19b4fec623";
     /// Keys, ages, selection, copying and dialogs.
     SCRIPT = "console.js", "console.js", "text/javascript; charset=utf-8",
         "reelyard", "MIT OR Apache-2.0",

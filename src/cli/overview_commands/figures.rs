@@ -78,7 +78,10 @@ fn hosts(view: &OverviewView) -> String {
 fn copies(copies: &PlacementFigures) -> String {
     let PlacementFigures { running, waiting, placed, wanted, .. } = copies;
     let (running, waiting) = (count(*running), count(*waiting));
-    let files = format!("{} of {} files placed", count(*placed), count(*wanted));
+    let mut files = format!("{} of {} files placed", count(*placed), count(*wanted));
+    if copies.out_of_reach > 0 {
+        files.push_str(&format!(", {} out of reach", count(copies.out_of_reach)));
+    }
     let first = copies.waits.first().map(|wait| {
         let (files, reason) = (count(wait.files), plain(&wait.reason));
         format!("; most because: {reason} ({files})")
@@ -97,6 +100,9 @@ fn hot(copies: &PlacementFigures, viewer: &Viewer) -> String {
     let files = counted(viewer.language, common::FILES, copies.hot);
     match (copies.hot, copies.hot_unplaced) {
         (0, _) => "no file".to_owned(),
+        _ if copies.hot_out_of_reach > 0 => {
+            format!("{files}, {} out of reach", count(copies.hot_out_of_reach))
+        }
         (_, 0) => format!("{files}, all placed"),
         (_, unplaced) => format!("{files}, {} not placed yet", count(unplaced)),
     }

@@ -134,7 +134,7 @@ fn command(trouble: &TroubleView) -> Option<String> {
         "many_down" => Some("reelyard hosts --health down".to_owned()),
         "over_limit" => Some("reelyard removals".to_owned()),
         "input_unreadable" | "bad_rows" => Some("reelyard files --limit 1".to_owned()),
-        "blocked" => Some("reelyard plan".to_owned()),
+        "blocked" | "not_served" => Some("reelyard plan".to_owned()),
         "hook_fails" => Some("reelyard share status".to_owned()),
         _ => None,
     }

@@ -314,6 +314,7 @@ fn print_input(input: &InputView, out: &mut Printer<'_>) -> Result<(), CommandFa
 fn state_word(state: FileState) -> &'static str {
     match state {
         FileState::Placed => "placed",
+        FileState::OutOfReach => "out of reach",
         FileState::Copying => "copying",
         FileState::Waiting => "waiting",
         FileState::BackingOff => "backing off",

@@ -11,9 +11,7 @@ use reelyard_boxes::box_lease::BoxPhase;
 use reelyard_console::address::ROOT;
 use reelyard_console::frame::{self, FrameModel, LiveMark, PageParts};
 use reelyard_console::pages::find::{FindPageQuery, palette};
-use reelyard_core::host::HostAddr;
 use reelyard_replication::Leadership;
-use reelyard_yard::heartbeat::Health;
 
 use super::actions::{OUTCOME_COOKIE, outcome_of};
 use super::refusal::html_answer;
@@ -131,9 +129,7 @@ pub fn frame_model(state: &web::Data<NodeHttpState>) -> FrameModel {
     };
     let beats = state.actors.heartbeat_view.load();
     let hosts = state.actors.hosts.present();
-    let is_down =
-        |host: &&HostAddr| beats.of(**host).is_some_and(|beat| beat.health == Health::Down);
-    let down = hosts.keys().filter(is_down);
+    let down = hosts.keys().filter(|host| beats.is_down(**host));
     let quarantined = state
         .actors
         .boxes
@@ -149,7 +145,7 @@ pub fn frame_model(state: &web::Data<NodeHttpState>) -> FrameModel {
         epoch: state.journal.status().term,
         version: env!("CARGO_PKG_VERSION").to_owned(),
         hosts_down: down.count() as u64,
-        tasks_failed: state.last_hour().failed,
+        tasks_failed: state.last_hour().to_retry,
         boxes_quarantined: quarantined,
         not_ready: state.not_ready(),
         live: LiveMark::Fixed,

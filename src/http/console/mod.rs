@@ -33,6 +33,11 @@ pub fn routes(config: &mut web::ServiceConfig, renderings: web::Data<LiveRenderi
     config
         .app_data(renderings)
         .app_data(web::FormConfig::default().limit(LARGEST_FORM))
+        .app_data(
+            web::PathConfig::default().error_handler(|_, request| {
+                ConsoleRefusal::Problem(refusal::absent(request)).into()
+            }),
+        )
         .service(web::resource("/").route(read().to(to_console)))
         .service(web::resource("/console").route(read().to(pages::yard::show)))
         .configure(asset_routes)

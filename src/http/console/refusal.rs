@@ -147,9 +147,20 @@ pub fn starting_page(request: &HttpRequest) -> HttpResponse {
     problem_page(&ProblemResponse::starting(), language, theme)
 }
 
-/// An address of the console without a page.
+/// The refusal of an address without a page.
+pub fn absent(request: &HttpRequest) -> ProblemResponse {
+    ProblemResponse::not_found(format!("no page has the path {}", request.path()))
+}
+
+/// An address of the console without a page. One that only ends with a slash too many leads to its page.
 pub async fn no_page(request: HttpRequest) -> Result<HttpResponse, ConsoleRefusal> {
-    Err(ProblemResponse::not_found(format!("no page has the path {}", request.path())).into())
+    let page = request.path().trim_end_matches('/');
+    if page.len() == request.path().len() {
+        return Err(absent(&request).into());
+    }
+    let mark = if request.query_string().is_empty() { "" } else { "?" };
+    let address = format!("{page}{mark}{}", request.query_string());
+    Ok(HttpResponse::SeeOther().insert_header((LOCATION, address)).finish())
 }
 
 /// An answer with a document and its policy.

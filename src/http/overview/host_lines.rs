@@ -16,7 +16,7 @@ use reelyard_yard::task_manager::plan::Unusable;
 
 use crate::http::node_state::NodeHttpState;
 
-/// A disk that was not seen for this long is shown as old, in milliseconds.
+/// A disk that was not seen for this long is shown as old, in milliseconds. So is the disk of a host that is down.
 const OLD_DISK_MILLIS: i64 = 5 * 60 * 1000;
 
 /// The marks of disks in percent, from the settings.
@@ -72,7 +72,8 @@ pub fn line(host: &HostView, tasks: &TaskManagerView, marks: DiskMarks, now: Mil
     let planned = tasks.host(host.host);
     let is_destination = host.role.is_destination();
     let coming = planned.map_or(0, |planned| planned.on_its_way);
-    let is_old = host.observed.is_none_or(|at| now.0 - at.0 > OLD_DISK_MILLIS);
+    let is_unseen = host.observed.is_none_or(|at| now.0 - at.0 > OLD_DISK_MILLIS);
+    let is_old = is_unseen || host.health == Health::Down;
     let obstacle = planned.and_then(|planned| planned.no_destination);
     let disk = host.disk.as_ref().map(|disk| marks.level(disk, coming, is_old));
     HostLine {

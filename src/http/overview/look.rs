@@ -16,7 +16,7 @@ use reelyard_yard::heartbeat::Health;
 use super::link_traffic::LinkSample;
 use super::memory::YardLook;
 use super::placed_files::{listed_files, only_here};
-use super::troubles::{count_inputs, joined, troubles};
+use super::troubles::{count_inputs, joined, troubles, unserved};
 use super::yard_views::YardViews;
 use crate::http::node_state::NodeHttpState;
 
@@ -27,10 +27,6 @@ const INTERVAL: Duration = Duration::from_secs(10);
 pub fn verdict(views: &YardViews<'_>) -> VerdictFacts {
     let mut troubles = troubles(views);
     let history = views.state.overview.date(views.now, &mut troubles);
-    let served = views.catalog.event_log.as_ref().and_then(|log| {
-        let hour = log.served.last_hour?;
-        Some(((1.0 - hour) * 100.0, log.served.last_day.map(|day| (1.0 - day) * 100.0)))
-    });
     let in_maintenance =
         views.lines.iter().filter(|line| line.condition == HostCondition::NotAsked);
     let mut troubles = joined(troubles);
@@ -38,7 +34,7 @@ pub fn verdict(views: &YardViews<'_>) -> VerdictFacts {
     VerdictFacts {
         troubles,
         fine_since: history.fine_since.map(|at| Moment(at.0)),
-        not_served: served,
+        not_served: unserved(&views.catalog),
         cleared: (history.cleared > 0).then_some(history.cleared),
         maintenance: in_maintenance.map(|line| line.host.clone()).collect(),
         hosts: views.lines.len() as u64,

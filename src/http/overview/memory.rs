@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use reelyard_console::pages::yard::Trouble;
+use reelyard_console::pages::yard::{EndedTrouble, Trouble};
 use reelyard_console::parts::spark::HealthSpan;
 use reelyard_core::clock::Millis;
 use reelyard_core::host::HostAddr;
@@ -56,6 +56,11 @@ impl OverviewMemory {
     /// Adds the begins to the troubles of a page.
     pub fn date(&self, now: Millis, troubles: &mut [Trouble]) -> TroubleHistory {
         self.lock().troubles.date(now, troubles)
+    }
+
+    /// The time of the first look, and the last troubles that ended since then, newest first.
+    pub fn ended_troubles(&self) -> (Option<Millis>, Vec<EndedTrouble>) {
+        self.lock().troubles.ended()
     }
 
     /// The rate of a copy in bytes a second, if it was seen before.

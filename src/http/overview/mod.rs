@@ -24,7 +24,7 @@ pub use link_traffic::LinkSample;
 pub use look::keep;
 pub use memory::OverviewMemory;
 pub use name_order::KeptNameOrder;
-pub use placed_files::{PlacedFiles, listed_files, only_here};
+pub use placed_files::{PlacedFiles, down_holders, listed_files, only_here};
 pub use share_counts::{KeptShareCounts, ShareCounts, span_of_column};
 pub use yard_model::yard_model;
 pub use yard_views::YardViews;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use reelyard_core::host::HostAddr;
 use reelyard_yard::catalog::views::CatalogView;
-use reelyard_yard::heartbeat::{Health, HeartbeatView};
+use reelyard_yard::heartbeat::HeartbeatView;
 use reelyard_yard::task_manager::TaskManagerView;
 use roaring::{MultiOps, RoaringBitmap};
 
@@ -14,27 +14,36 @@ pub struct PlacedFiles {
     pub all: RoaringBitmap,
     /// Only on hosts that are down.
     pub out_of_reach: RoaringBitmap,
-    /// Hosts that are down.
-    pub down: BTreeSet<HostAddr>,
 }
 
 impl PlacedFiles {
+    /// The files that a host holds that is not down.
+    pub fn in_reach(&self) -> RoaringBitmap {
+        &self.all - &self.out_of_reach
+    }
+
     /// The files of all hosts, as last confirmed.
     pub fn new(tasks: &TaskManagerView, beats: &HeartbeatView) -> Self {
+        PlacedFiles::of(tasks, &down_holders(tasks, beats))
+    }
+
+    /// The same if these hosts are down.
+    pub fn of(tasks: &TaskManagerView, down: &BTreeSet<HostAddr>) -> Self {
         let placements = &tasks.placements;
-        let is_down =
-            |host: &HostAddr| beats.of(*host).is_some_and(|beat| beat.health == Health::Down);
-        let down: BTreeSet<HostAddr> =
-            placements.keys().copied().filter(|host| is_down(host)).collect();
         let all: RoaringBitmap = placements.values().map(|files| &**files).union();
         if down.is_empty() {
-            return PlacedFiles { all, out_of_reach: RoaringBitmap::new(), down };
+            return PlacedFiles { all, out_of_reach: RoaringBitmap::new() };
         }
         let up = placements.iter().filter(|(host, _)| !down.contains(host));
         let reachable: RoaringBitmap = up.map(|(_, files)| &**files).union();
         let out_of_reach = &all - reachable;
-        PlacedFiles { all, out_of_reach, down }
+        PlacedFiles { all, out_of_reach }
     }
+}
+
+/// The hosts that hold files and are down.
+pub fn down_holders(tasks: &TaskManagerView, beats: &HeartbeatView) -> BTreeSet<HostAddr> {
+    tasks.placements.keys().copied().filter(|host| beats.is_down(*host)).collect()
 }
 
 /// The files that no other host holds. None for a host without a list of files.

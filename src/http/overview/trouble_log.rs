@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, SocketAddr};
 
 use reelyard_console::Moment;
-use reelyard_console::pages::yard::{Trouble, TroubleCause};
+use reelyard_console::pages::yard::{EndedTrouble, Trouble, TroubleCause};
 use reelyard_core::clock::Millis;
 
 use super::HOUR_MILLIS;
@@ -13,6 +13,8 @@ use super::HOUR_MILLIS;
 const KEPT_MILLIS: i64 = 24 * HOUR_MILLIS;
 /// At most this many ends are remembered.
 const MOST_ENDS: usize = 10_000;
+/// At most this many ended troubles are kept with their facts.
+const MOST_ENDED: usize = 200;
 
 /// The identity of a trouble over time: its kind, and the host, input or text that it is about.
 type TroubleKey = (&'static str, String);
@@ -20,11 +22,40 @@ type TroubleKey = (&'static str, String);
 /// The troubles of this moment with their begins, and the ends of earlier ones.
 #[derive(Debug, Default)]
 pub struct TroubleLog {
-    open: BTreeMap<TroubleKey, Millis>,
+    open: BTreeMap<TroubleKey, OpenTrouble>,
     /// Ends, oldest first.
     ends: VecDeque<Millis>,
+    /// The last troubles that ended, oldest first.
+    ended: VecDeque<EndedTrouble>,
+    /// The first look.
+    begun: Option<Millis>,
     /// Since when no trouble is open.
     fine_since: Option<Millis>,
+}
+
+/// A trouble that has not ended.
+#[derive(Debug)]
+struct OpenTrouble {
+    /// When it was first seen.
+    seen: Millis,
+    /// Its facts, when it was worst, with its begin.
+    worst: Trouble,
+}
+
+impl OpenTrouble {
+    fn new(now: Millis, trouble: &Trouble) -> Self {
+        let since = trouble.since.or(Some(Moment(now.0)));
+        OpenTrouble { seen: now, worst: Trouble { cause: trouble.cause.clone(), since } }
+    }
+
+    /// Takes its facts of another moment.
+    fn follow(&mut self, trouble: &Trouble) {
+        if trouble.severity() <= self.worst.severity() {
+            self.worst.cause = trouble.cause.clone();
+        }
+        // A host is suspect before it is down.
+        self.worst.since = [self.worst.since, trouble.since].into_iter().flatten().min();
+    }
 }
 
 /// The facts of the log besides the begins.
@@ -39,15 +70,23 @@ pub struct TroubleHistory {
 impl TroubleLog {
     /// Takes the troubles of this moment. Looks come in the order of time.
     pub fn observe(&mut self, now: Millis, troubles: &[Trouble]) {
-        let mut open = BTreeMap::new();
+        self.begun.get_or_insert(now);
+        let mut ended = std::mem::take(&mut self.open);
         for trouble in troubles {
             let key = key(&trouble.cause);
-            let seen = self.open.get(&key).or_else(|| open.get(&key)).copied().unwrap_or(now);
-            open.insert(key, seen);
+            let known = ended.remove(&key);
+            let begun = || known.unwrap_or_else(|| OpenTrouble::new(now, trouble));
+            self.open.entry(key).or_insert_with(begun).follow(trouble);
         }
-        let ended = self.open.keys().filter(|key| !open.contains_key(*key)).count();
-        self.ends.extend(std::iter::repeat_n(now, ended));
-        self.open = open;
+        for trouble in ended.into_values() {
+            self.ends.push_back(now);
+            let (cause, from) = (trouble.worst.cause, trouble.worst.since);
+            let from = from.unwrap_or(Moment(trouble.seen.0));
+            self.ended.push_back(EndedTrouble { cause, from, to: Moment(now.0) });
+        }
+        while self.ended.len() > MOST_ENDED {
+            self.ended.pop_front();
+        }
         while self.ends.len() > MOST_ENDS
             || self.ends.front().is_some_and(|end| now.0 - end.0 >= KEPT_MILLIS)
         {
@@ -63,10 +102,15 @@ impl TroubleLog {
     /// Gives each trouble without a known begin the time when it was first seen. One that was never seen begins now.
     pub fn date(&self, now: Millis, troubles: &mut [Trouble]) -> TroubleHistory {
         for trouble in troubles {
-            let seen = self.open.get(&key(&trouble.cause)).copied().unwrap_or(now);
+            let seen = self.open.get(&key(&trouble.cause)).map_or(now, |open| open.seen);
             trouble.since = trouble.since.or(Some(Moment(seen.0)));
         }
         TroubleHistory { fine_since: self.fine_since, cleared: self.ends.len() as u64 }
+    }
+
+    /// The time of the first look, and the last troubles that ended since then, newest first.
+    pub fn ended(&self) -> (Option<Millis>, Vec<EndedTrouble>) {
+        (self.begun, self.ended.iter().rev().cloned().collect())
     }
 }
 
@@ -86,6 +130,7 @@ fn key(cause: &TroubleCause) -> TroubleKey {
         TroubleCause::Blocked { .. } => ("plan", String::new()),
         TroubleCause::OtherManager { host } => ("manager", host.clone()),
         TroubleCause::HookFails { hook, .. } => ("hook", hook.clone()),
+        TroubleCause::NotServed { .. } => ("served", String::new()),
         TroubleCause::Warning { text, .. } => ("warning", without_numbers(text)),
     }
 }
@@ -167,5 +212,17 @@ mod tests {
         log.observe(Millis(2 * MINUTE), &down);
         let history = log.date(Millis(2 * MINUTE), &mut down);
         assert_eq!((history.cleared, down[0].since), (0, Some(Moment(MINUTE))));
+        assert_eq!(log.ended(), (Some(Millis(MINUTE)), Vec::new()));
+        // The end keeps the worst state, and the begin of the first.
+        log.observe(Millis(3 * MINUTE), &suspect);
+        log.observe(Millis(4 * MINUTE), &[]);
+        let [down] = down;
+        let ended = EndedTrouble { cause: down.cause, from: Moment(7), to: Moment(4 * MINUTE) };
+        assert_eq!(log.ended().1, [ended]);
+        for number in 0..=MOST_ENDED as i64 {
+            log.observe(Millis(number), &[warning(&"x".repeat(number as usize + 1))]);
+        }
+        assert_eq!(log.ended().1.len(), MOST_ENDED);
+        assert_eq!(log.ended().1[0].cause, warning(&"x".repeat(MOST_ENDED)).cause);
     }
 }

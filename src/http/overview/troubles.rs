@@ -38,6 +38,7 @@ pub fn troubles(views: &YardViews<'_>) -> Vec<Trouble> {
         troubles.push(without_begin(TroubleCause::Warning { text, remedy }));
     }
     troubles.extend(of_inputs);
+    troubles.extend(not_served(&views.catalog));
     troubles.extend(unset_ranking(views));
     for hook in views.state.actors.hooks.views() {
         if let Some(why) = &hook.trouble {
@@ -174,6 +175,25 @@ fn of_inputs(catalog: &CatalogView) -> Vec<Trouble> {
     troubles
 }
 
+/// From this part of the requests on, in percent, unserved ones are a trouble.
+const MUCH_UNSERVED: f64 = 50.0;
+/// The same above the part of the last day.
+const MUCH_ABOVE_USUAL: f64 = 10.0;
+
+/// The parts of the requests of the last hour and of the last day that no copy served, in percent.
+pub fn unserved(catalog: &CatalogView) -> Option<(f64, Option<f64>)> {
+    let served = catalog.event_log.as_ref()?.served;
+    let percent = |share: f64| (1.0 - share) * 100.0;
+    Some((percent(served.last_hour?), served.last_day.map(percent)))
+}
+
+fn not_served(catalog: &CatalogView) -> Option<Trouble> {
+    let (now, usual) = unserved(catalog)?;
+    let is_unusual = usual.is_some_and(|usual| now > usual + MUCH_ABOVE_USUAL);
+    let is_much = now >= MUCH_UNSERVED || is_unusual;
+    is_much.then(|| without_begin(TroubleCause::NotServed { now, usual }))
+}
+
 /// A yard with destinations plans nothing without a ranking, unless hot files need no grade.
 fn unset_ranking(views: &YardViews<'_>) -> Option<Trouble> {
     let catalog = &views.catalog;
@@ -212,6 +232,9 @@ pub fn count_inputs(catalog: &CatalogView) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use reelyard_yard::catalog::popularity::served_requests::ServedShares;
+    use reelyard_yard::catalog::views::EventLogView;
+
     use super::*;
 
     fn host_down(number: usize, is_last: bool) -> Trouble {
@@ -241,6 +264,27 @@ mod tests {
         assert!(!is_last_named(&[host_down(0, false)]), "only a source is down");
         let suspect = without_begin(TroubleCause::Suspect { host: "10.0.0.1:80".to_owned() });
         assert!(!is_last_named(&[suspect]));
+    }
+
+    #[test]
+    fn many_requests_without_a_copy_are_a_trouble() {
+        let trouble = |last_hour, last_day| {
+            let served = ServedShares { last_hour, last_day };
+            let log = EventLogView { served, ..EventLogView::default() };
+            let catalog = CatalogView { event_log: Some(log), ..CatalogView::default() };
+            not_served(&catalog).map(|trouble| trouble.cause)
+        };
+        assert_eq!(trouble(None, Some(0.0)), None);
+        assert_eq!(trouble(Some(0.75), Some(0.75)), None);
+        let usual = Some(12.5);
+        assert_eq!(
+            trouble(Some(0.75), Some(0.875)),
+            Some(TroubleCause::NotServed { now: 25.0, usual })
+        );
+        assert_eq!(
+            trouble(Some(0.5), None),
+            Some(TroubleCause::NotServed { now: 50.0, usual: None })
+        );
     }
 
     #[test]

@@ -49,8 +49,10 @@ pub struct FileView {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FileState {
-    /// A destination holds it.
+    /// A destination holds it that is not down.
     Placed,
+    /// All destinations that hold it are down.
+    OutOfReach,
     /// A copy is in progress.
     Copying,
     /// It needs a copy and waits for its turn.

@@ -109,7 +109,7 @@ const TABS: [NavPage; 4] = [NavPage::Yard, NavPage::Hosts, NavPage::Files, NavPa
 pub struct NavCounts {
     /// Hosts that are down.
     pub hosts_down: u64,
-    /// Copies that failed in the last hour.
+    /// Files whose last copy failed in the last hour, and that no task copies.
     pub tasks_failed: u64,
     /// Boxes of all pools that are out of use.
     pub boxes_quarantined: u64,

@@ -4,9 +4,10 @@ use maud::{Markup, html};
 
 use crate::address::{QueryWord, ROOT, SortBy, encoded, page_query};
 use crate::format::{
-    bytes, count, counted, file_name, host_short, node_text, time_tag, visible_text,
+    bytes, count, counted, day_and_time, file_name, host_short, node_text, time_tag, visible_text,
 };
-use crate::pages::yard::{RecentLine, RecentStep, flow};
+use crate::pages::ended_troubles::{self, ended_table};
+use crate::pages::yard::{EndedTrouble, RecentLine, RecentStep, flow};
 use crate::parts::act::{CommandLines, command_menu, list_lines_at};
 use crate::parts::filter::{
     FilterBar, FilterChoice, ROWS, filter_bar_with, further_fields, host_menu,
@@ -20,7 +21,7 @@ use crate::parts::table::{
     why_link,
 };
 use crate::text::{Text, access, common, frame, states};
-use crate::viewer::Viewer;
+use crate::viewer::{Moment, Viewer};
 
 /// The steps that the history shows; all without a filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +32,8 @@ pub enum HistoryStepFilter {
     Removals,
     /// Failures of both.
     Failures,
+    /// Troubles of the yard that are over.
+    Troubles,
 }
 
 impl QueryWord for HistoryStepFilter {
@@ -38,6 +41,7 @@ impl QueryWord for HistoryStepFilter {
         ("copies", HistoryStepFilter::Copies),
         ("removals", HistoryStepFilter::Removals),
         ("failures", HistoryStepFilter::Failures),
+        ("troubles", HistoryStepFilter::Troubles),
     ];
 }
 
@@ -93,6 +97,19 @@ pub struct HistoryPageModel {
     pub hosts: Vec<String>,
     /// Earliest and latest end of the filter as the API reads them.
     pub span: [Option<String>; 2],
+    /// Troubles that are over, if the page shows them.
+    pub troubles: Option<EndedTroubles>,
+}
+
+/// The troubles that are over.
+#[derive(Clone, Debug, Default)]
+pub struct EndedTroubles {
+    /// Since when the node remembers them.
+    pub since: Moment,
+    /// How many it remembers.
+    pub kept: u64,
+    /// Those that match, in the order of the page.
+    pub rows: Vec<EndedTrouble>,
 }
 
 const COLUMNS: [TableColumn; 7] = [
@@ -115,26 +132,27 @@ impl HistoryPageQuery {
 /// The content of the page.
 pub fn render(query: &HistoryPageQuery, model: &HistoryPageModel, viewer: &Viewer) -> Markup {
     let language = viewer.language;
-    let sentence = access::HISTORY_SENTENCE.fill(language, &[("n", &count(model.kept))]);
-    let kept = counted(language, common::ENTRIES, model.kept);
     let sort = query.order();
     let pairs = query.pairs().print();
     let export = |format: &str| format!("{ROOT}/history/export?format={format}&{pairs}");
+    let commands: Vec<CommandLines> = match model.troubles {
+        Some(_) => Vec::new(),
+        None => vec![as_command(query, model)],
+    };
     let actions = html! {
-        (command_menu(viewer, &[as_command(query, model)]))
+        (command_menu(viewer, &commands))
         a.btn href=(export("csv")) { (icon(Glyph::Download)) (access::EXPORT_CSV.of(language)) }
         a.btn href=(export("jsonl")) { (icon(Glyph::Download)) (access::EXPORT_JSON.of(language)) }
     };
     html! {
-        (page_head(frame::HISTORY.of(language), &sentence, actions))
+        (page_head(frame::HISTORY.of(language), &sentence(viewer, model), actions))
         (filter_bar_with(viewer, &filters(viewer, query, model), fields(viewer, query)))
         div #(ROWS) .tablebox.sticky data-rows {
-            @if model.rows.is_empty() && HistoryPageQuery::default() == *query {
-                (empty(access::HISTORY_EMPTY.of(language), access::HISTORY_EMPTY_BODY.of(language), html! {}))
+            @if let Some(troubles) = &model.troubles {
+                (ended_rows(viewer, query, troubles))
             } @else if model.rows.is_empty() {
-                (empty_by_filter(language, access::HISTORY_NONE.of(language), &kept, HistoryPageQuery::path()))
-            }
-            @else {
+                (nothing(viewer, query, model))
+            } @else {
                 table.cards.dense {
                     caption.vh { (access::HISTORY_CAPTION.of(language)) }
                     thead { tr {
@@ -153,13 +171,54 @@ pub fn render(query: &HistoryPageQuery, model: &HistoryPageModel, viewer: &Viewe
     }
 }
 
-/// The fields for requester and time.
+/// The sentence at the top: how much is kept.
+fn sentence(viewer: &Viewer, model: &HistoryPageModel) -> String {
+    let language = viewer.language;
+    match &model.troubles {
+        Some(troubles) => {
+            let (kept, at) = (count(troubles.kept), day_and_time(viewer, troubles.since));
+            access::TROUBLES_SENTENCE.fill(language, &[("n", &kept), ("at", &at)])
+        }
+        None => access::HISTORY_SENTENCE.fill(language, &[("n", &count(model.kept))]),
+    }
+}
+
+fn nothing(viewer: &Viewer, query: &HistoryPageQuery, model: &HistoryPageModel) -> Markup {
+    let language = viewer.language;
+    if HistoryPageQuery::default() == *query {
+        let body = access::HISTORY_EMPTY_BODY.of(language);
+        return empty(access::HISTORY_EMPTY.of(language), body, html! {});
+    }
+    let kept = counted(language, common::ENTRIES, model.kept);
+    empty_by_filter(language, access::HISTORY_NONE.of(language), &kept, HistoryPageQuery::path())
+}
+
+fn ended_rows(viewer: &Viewer, query: &HistoryPageQuery, troubles: &EndedTroubles) -> Markup {
+    let language = viewer.language;
+    let all =
+        HistoryPageQuery { step: Some(HistoryStepFilter::Troubles), ..HistoryPageQuery::default() };
+    if troubles.kept == 0 {
+        return empty(access::TROUBLES_EMPTY.of(language), "", html! {});
+    }
+    if troubles.rows.is_empty() {
+        let kept = counted(language, common::ENTRIES, troubles.kept);
+        let title = access::TROUBLES_NONE.of(language);
+        return empty_by_filter(language, title, &kept, &all.address());
+    }
+    ended_table(viewer, &troubles.rows, &query.order(), &|sort: SortBy| {
+        HistoryPageQuery { sort, ..query.clone() }.address()
+    })
+}
+
+/// The fields for requester and time. Nobody asked for a trouble.
 fn fields(viewer: &Viewer, query: &HistoryPageQuery) -> Markup {
     let times = [
         ("from", query.from.as_str(), access::AUDIT_FROM),
         ("to", query.to.as_str(), access::AUDIT_TO),
     ];
-    further_fields(viewer, &[("by", query.by.as_str(), access::HISTORY_BY)], &times)
+    let by = [("by", query.by.as_str(), access::HISTORY_BY)];
+    let texts = if query.step == Some(HistoryStepFilter::Troubles) { &[] } else { &by[..] };
+    further_fields(viewer, texts, &times)
 }
 
 /// The list as a command.
@@ -167,7 +226,7 @@ fn as_command(query: &HistoryPageQuery, model: &HistoryPageModel) -> CommandLine
     let (part, host, by) = (query.q.trim(), query.host.as_str(), query.by.trim());
     let [since, until] = model.span.each_ref().map(|at| at.as_deref().unwrap_or_default());
     let (what, flag) = match query.step {
-        None => ("", None),
+        None | Some(HistoryStepFilter::Troubles) => ("", None),
         Some(HistoryStepFilter::Copies) => ("copy", None),
         Some(HistoryStepFilter::Removals) => ("removal", None),
         Some(HistoryStepFilter::Failures) => ("", Some("failed")),
@@ -188,18 +247,19 @@ fn as_command(query: &HistoryPageQuery, model: &HistoryPageModel) -> CommandLine
 
 fn filters(viewer: &Viewer, query: &HistoryPageQuery, model: &HistoryPageModel) -> FilterBar {
     let base = HistoryPageQuery { after: String::new(), ..query.clone() };
-    let choices: [(Option<HistoryStepFilter>, Text); 4] = [
+    let choices: [(Option<HistoryStepFilter>, Text); 5] = [
         (None, access::STEP_ALL),
         (Some(HistoryStepFilter::Copies), access::STEP_COPIES),
         (Some(HistoryStepFilter::Removals), access::STEP_REMOVALS),
         (Some(HistoryStepFilter::Failures), access::STEP_FAILURES),
+        (Some(HistoryStepFilter::Troubles), access::STEP_TROUBLES),
     ];
     let mut states = Vec::new();
     for (step, words) in choices {
         states.push(FilterChoice {
             words: words.of(viewer.language).to_owned(),
             rows: None,
-            address: HistoryPageQuery { step, ..base.clone() }.address(),
+            address: HistoryPageQuery { step, ..of_step(&base, step) }.address(),
             is_current: query.step == step,
         });
     }
@@ -208,7 +268,10 @@ fn filters(viewer: &Viewer, query: &HistoryPageQuery, model: &HistoryPageModel) 
     let hosts = host_menu(viewer, access::HISTORY_HOST, &model.hosts, &query.host, &with_host);
     FilterBar {
         path: HistoryPageQuery::path(),
-        field: Some(access::HISTORY_FIELD),
+        field: Some(match model.troubles {
+            Some(_) => access::TROUBLE_FIELD,
+            None => access::HISTORY_FIELD,
+        }),
         text: query.q.clone(),
         others: HistoryPageQuery {
             step: base.step,
@@ -222,7 +285,23 @@ fn filters(viewer: &Viewer, query: &HistoryPageQuery, model: &HistoryPageModel) 
         states_label: access::STEP,
         states,
         menus: vec![hosts],
-        status: sorted_words(viewer, &COLUMNS, &query.order()),
+        status: match &model.troubles {
+            Some(troubles) => {
+                let shown = counted(viewer.language, common::ENTRIES, troubles.rows.len() as u64);
+                let order = sorted_words(viewer, &ended_troubles::COLUMNS, &query.order());
+                format!("{shown}, {order}")
+            }
+            None => sorted_words(viewer, &COLUMNS, &query.order()),
+        },
+    }
+}
+
+/// The filter for another kind of entries. Troubles have other columns than copies.
+fn of_step(query: &HistoryPageQuery, step: Option<HistoryStepFilter>) -> HistoryPageQuery {
+    let is_of_troubles = |step| step == Some(HistoryStepFilter::Troubles);
+    match is_of_troubles(step) == is_of_troubles(query.step) {
+        true => query.clone(),
+        false => HistoryPageQuery { sort: SortBy::default(), q: String::new(), ..query.clone() },
     }
 }
 

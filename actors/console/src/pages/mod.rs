@@ -4,6 +4,7 @@ pub mod access;
 pub mod audit;
 pub mod boxes;
 pub mod cluster;
+pub mod ended_troubles;
 pub mod files;
 pub mod find;
 pub mod guide;

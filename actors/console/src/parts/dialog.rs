@@ -80,6 +80,8 @@ pub struct AskDialog {
     pub left_out: Vec<String>,
     /// A warning where the sums do not come out.
     pub warning: Option<String>,
+    /// The kind of problem for which the form was refused before, and the reason.
+    pub refused: Option<(String, String)>,
     /// The action cannot be undone.
     pub is_final: bool,
     /// Words of the button that acts: the verb again.
@@ -150,6 +152,9 @@ fn asking_parts(viewer: &Viewer, ask: &AskDialog) -> Markup {
         }
         @if let Some(warning) = &ask.warning {
             div { (notice(Tone::Warn, warning, html! {}, html! {})) }
+        }
+        @if let Some((title, reason)) = &ask.refused {
+            div { (notice(Tone::Bad, title, html! { p { (visible_text(reason)) } }, html! {})) }
         }
         @for sentence in &ask.left_out { p.txt.mt { (sentence) } }
         @for (index, field) in ask.fields.iter().enumerate() {

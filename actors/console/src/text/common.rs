@@ -100,5 +100,6 @@ count_texts! {
     ENTRIES = "{n} entry" | "{n} entries", "기록 {n}건";
     SETTINGS = "{n} setting" | "{n} settings", "설정 {n}개";
     HALF_HOURS = "{n} half hour" | "{n} half hours", "30분 단위 {n}개";
+    PROBES = "{n} probe in a row failed" | "{n} probes in a row failed", "연속 확인 실패 {n}회";
     REMOVALS = "{n} removal" | "{n} removals", "삭제 {n}건";
 }

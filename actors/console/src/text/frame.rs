@@ -25,7 +25,7 @@ texts! {
     MAIN_NAV = "Main", "주 메뉴";
     SHORT_NAV = "Main, short", "짧은 주 메뉴";
     N_DOWN = "{n} down", "응답 없음 {n}대";
-    N_FAILED = "{n} failed in the last hour", "지난 1시간 실패 {n}건";
+    N_FAILED = "{n} failed in the last hour and may be retried", "지난 1시간 실패, 재시도 가능 {n}건";
     N_QUARANTINED = "{n} in quarantine", "격리 {n}개";
     SKIP = "Skip to content", "본문으로 바로 가기";
     YARD_TITLE = "The yard of this node", "이 노드의 클러스터";

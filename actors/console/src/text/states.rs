@@ -47,6 +47,7 @@ texts! {
     NO_LEADER = "No leader", "리더 없음";
     NO_PLAN = "No plan", "계획 중지";
     OTHER_MANAGER = "Other manager", "다른 관리자";
+    NOT_SERVED = "Not served", "미제공";
     HOOK_FAILS = "Webhook fails", "웹훅 실패";
     BOX_FREE = "free", "비어 있음";
     BOX_PREPARING = "preparing", "준비 중";

@@ -51,4 +51,9 @@ impl HeartbeatView {
         let place = self.hosts.binary_search_by_key(&host, |beats| beats.host).ok()?;
         self.hosts.get(place)
     }
+
+    /// Whether a watched host missed too many probes.
+    pub fn is_down(&self, host: HostAddr) -> bool {
+        self.of(host).is_some_and(|beats| beats.health == Health::Down)
+    }
 }

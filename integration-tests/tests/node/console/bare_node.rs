@@ -23,7 +23,7 @@ fn the_pages_of_a_node_without_inputs_say_what_is_missing() -> Result<()> {
     let mut configured = 0;
     for (path, english, korean) in [
         ("/console", "No destination is set up", "저장 서버가 설정되지 않음"),
-        ("/console/hosts", "No host is set up", "설정된 호스트 없음"),
+        ("/console/hosts", "<p id=\"page-sentence\">No host is set up.", "설정된 호스트 없음"),
         ("/console/files", "Nothing is ranked yet", "순위 정보 없음"),
         ("/console/tasks", "No copy was planned yet", "아직 계획한 복사 없음"),
         ("/console/map", "No requests were counted yet", "아직 집계된 요청 없음"),

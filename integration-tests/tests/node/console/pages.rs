@@ -85,6 +85,17 @@ fn pages_show_the_yard_in_both_languages_under_a_strict_policy(yard: &ConsoleYar
     }
     let unknown = yard.curl(&["-H", &visit.cookie, "/console/hosts/127.0.0.1:1"])?;
     assert_eq!(unknown.status, 404, "{}", unknown.body);
+    // No address of a host: a page as well.
+    let wrong = yard.curl(&["-H", &visit.cookie, "/console/hosts/nohost:1"])?;
+    assert!(wrong.status == 404 && wrong.body.contains("<html lang"), "{}", wrong.body);
+    for (path, page) in [
+        ("/console/", "/console"),
+        ("/console/guide/", "/console/guide"),
+        ("/login/?next=%2Fconsole", "/login?next=%2fconsole"),
+    ] {
+        let moved = yard.curl(&["-H", &visit.cookie, path])?;
+        assert_eq!((moved.status, moved.header("location")), (303, Some(page)), "{path}");
+    }
     Ok(())
 }
 

@@ -97,6 +97,8 @@ fn overview(state: &NodeHttpState, model: YardPageModel) -> OverviewView {
             wanted: figures.wanted,
             hot: figures.hot,
             hot_unplaced: figures.hot_unplaced,
+            out_of_reach: figures.out_of_reach.unwrap_or_default(),
+            hot_out_of_reach: figures.hot_out_of_reach,
             served_percent: figures.served,
             served_last_day_percent: figures.served_usual,
             waits: model.waits.iter().map(waiting).collect(),
@@ -185,6 +187,7 @@ fn kind_and_subject(cause: &TroubleCause) -> (&'static str, Option<&str>) {
         TroubleCause::Blocked { .. } => ("blocked", None),
         TroubleCause::OtherManager { host } => ("other_manager", Some(host)),
         TroubleCause::HookFails { hook, .. } => ("hook_fails", Some(hook)),
+        TroubleCause::NotServed { .. } => ("not_served", None),
         TroubleCause::Warning { .. } => ("warning", None),
     }
 }

@@ -1,6 +1,6 @@
 //! `/api/v1/files`: every ranked or hot file with its hosts.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use actix_web::web;
@@ -10,7 +10,7 @@ use reelyard_core::names::{FileId, FileName, NameTable};
 use reelyard_protocol::legacy::cfm;
 use reelyard_yard::task_manager::plan::Skip;
 use reelyard_yard::task_manager::{Blamed, PlannedHost, Task};
-use roaring::{MultiOps, RoaringBitmap};
+use roaring::RoaringBitmap;
 use serde::Deserialize;
 use utoipa::IntoParams;
 
@@ -19,6 +19,7 @@ use super::planning_snapshot::PlanningSnapshot;
 use crate::http::api::call_parts::PageQuery;
 use crate::http::host_facts::back_off_view;
 use crate::http::node_state::NodeHttpState;
+use crate::http::overview::{PlacedFiles, down_holders};
 use crate::http::problem::Refusal;
 
 /// Largest number of files that are examined for one page. If few files match, a page is short and
@@ -95,30 +96,38 @@ struct Filter<'a> {
     containing: Option<RoaringBitmap>,
     /// The files on `query.host`.
     on_host: Option<Arc<RoaringBitmap>>,
-    /// The files on any host. Only filled if the query filters by state.
-    held: RoaringBitmap,
+    /// The files that hosts hold. Only set if the query filters by state.
+    placed: Option<PlacedFiles>,
 }
 
 impl<'a> Filter<'a> {
     fn new(query: &'a FileQuery, files: &FileListSnapshot, names: &NameTable) -> Self {
         let placements = &files.snapshot.tasks.placements;
         let on = |host| placements.get(&host).map(Arc::clone).unwrap_or_default();
-        let held = || placements.values().map(|files| &**files).union();
+        let placed = || PlacedFiles::of(&files.snapshot.tasks, &files.down);
         Filter {
             query,
             containing: query.contains.as_ref().map(|part| names.containing(part.as_bytes())),
             on_host: query.host.map(on),
-            held: query.state.map(|_| held()).unwrap_or_default(),
+            placed: query.state.map(|_| placed()),
         }
     }
 
     /// A cheap check by id, before the name is looked up.
     fn may_take(&self, file: FileId, files: &FileListSnapshot) -> bool {
-        let placed = self.query.state.map(|state| state == FileState::Placed);
+        let is_in_state = |state: FileState| {
+            let Some(placed) = &self.placed else { return true };
+            let is_out_of_reach = placed.out_of_reach.contains(file.0);
+            match state {
+                FileState::OutOfReach => is_out_of_reach,
+                FileState::Placed => placed.all.contains(file.0) && !is_out_of_reach,
+                _ => !placed.all.contains(file.0),
+            }
+        };
         self.on_host.as_ref().is_none_or(|held| held.contains(file.0))
             && self.containing.as_ref().is_none_or(|named| named.contains(file.0))
             && self.query.hot.is_none_or(|hot| hot == files.hits.contains_key(&file))
-            && placed.is_none_or(|placed| placed == self.held.contains(file.0))
+            && self.query.state.is_none_or(is_in_state)
     }
 
     /// The full check of a file that passed [`Filter::may_take`].
@@ -126,7 +135,8 @@ impl<'a> Filter<'a> {
         let prefix = self.query.prefix.as_deref().unwrap_or_default();
         name.as_bytes().starts_with(prefix.as_bytes())
             && self.query.state.is_none_or(|state| {
-                state == FileState::Placed || state == files.state_unplaced(file, name)
+                matches!(state, FileState::Placed | FileState::OutOfReach)
+                    || state == files.state_unplaced(file, name)
             })
     }
 }
@@ -142,6 +152,8 @@ pub struct FileListSnapshot {
     copying: HashMap<FileName, Arc<Task>>,
     /// Whether every destination with a known kind is an old cfw.
     all_old: bool,
+    /// Hosts that hold files and are down.
+    pub down: BTreeSet<HostAddr>,
 }
 
 impl FileListSnapshot {
@@ -162,6 +174,7 @@ impl FileListSnapshot {
             hits: catalog.rising.hot().iter().copied().collect(),
             copying: open.collect(),
             all_old,
+            down: down_holders(tasks, &state.actors.heartbeat_view.load()),
             snapshot,
         }
     }
@@ -204,9 +217,10 @@ impl FileListSnapshot {
         let placed_on: Vec<_> =
             placements.filter(|(_, files)| files.contains(file.0)).map(|(host, _)| *host).collect();
         let rank = ranking.and_then(|ranking| ranking.rank(file));
-        let state = match placed_on.is_empty() {
-            false => FileState::Placed,
-            true => self.state_unplaced(file, name),
+        let state = match placed_on.as_slice() {
+            [] => self.state_unplaced(file, name),
+            on if on.iter().all(|host| self.down.contains(host)) => FileState::OutOfReach,
+            _ => FileState::Placed,
         };
         let requests_a_day = self.exact_requests_a_day(file);
         let score = requests_a_day.zip(size).and_then(|(a_day, size)| per_tib(a_day, size));

@@ -8,10 +8,10 @@ use reelyard_api::{
 };
 use reelyard_console::pages::access::{AccessPageModel, AccessPageQuery};
 use reelyard_console::parts::dialog::AskDialog;
-use reelyard_console::text::{Text, node_words, outcomes};
+use reelyard_console::text::{Text, outcomes};
 use serde::Deserialize;
 
-use super::{done, mark_refused, refused};
+use super::{done, mark_refused, refusal_words, refused};
 use crate::http::access;
 use crate::http::api::access_calls::{sessions, tokens, users};
 use crate::http::api::call_parts::{NoQuery, Objects};
@@ -270,10 +270,8 @@ async fn asking_again(
     dialog: AskDialog,
     why: &ProblemResponse,
 ) -> Result<HttpResponse, ConsoleRefusal> {
-    let problem = why.problem();
-    let words = |english: &str| node_words(visitor.viewer.language, english);
-    let warning = Some(format!("{}: {}", words(&problem.title), words(&problem.detail)));
-    let ask = Some(AskDialog { warning, ..dialog });
+    let refused = Some(refusal_words(&visitor.viewer, why));
+    let ask = Some(AskDialog { refused, ..dialog });
     let model = page::model(request, state, &AccessPageQuery::default()).await?;
     let parts = page::parts(&AccessPageModel { ask, ..model }, &visitor.viewer);
     let mut answer = answer::page_at(AccessPageQuery::path(), request, state, visitor, &parts);

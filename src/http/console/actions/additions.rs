@@ -7,11 +7,11 @@ use reelyard_api::{ProblemKind, Span, WantedPool, WantedRole};
 use reelyard_boxes::box_lease::PoolSpec;
 use reelyard_console::format::count;
 use reelyard_console::parts::dialog::AskDialog;
-use reelyard_console::text::{node_words, outcomes};
+use reelyard_console::text::outcomes;
 use reelyard_core::host::{HostAddr, HostRole};
 use reelyard_protocol::boxes::PoolName;
 
-use super::{done, mark_refused};
+use super::{done, mark_refused, refusal_words};
 use crate::http::api::box_calls::pools;
 use crate::http::api::call_parts::{NoQuery, Objects};
 use crate::http::api::yard_calls::host_calls::host_changes;
@@ -144,10 +144,7 @@ async fn create(
 
 /// The dialog with the reason of the refusal.
 fn asked_again(visitor: &Visitor, dialog: AskDialog, why: &ProblemResponse) -> AskDialog {
-    let problem = why.problem();
-    let words = |english: &str| node_words(visitor.viewer.language, english);
-    let warning = format!("{}: {}", words(&problem.title), words(&problem.detail));
-    AskDialog { warning: Some(warning), ..dialog }
+    AskDialog { refused: Some(refusal_words(&visitor.viewer, why)), ..dialog }
 }
 
 fn wrong(what: &str, bad: impl std::fmt::Display) -> ProblemResponse {

@@ -18,7 +18,7 @@ use actix_web::{HttpResponse, ResponseError};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use reelyard_console::Viewer;
-use reelyard_console::format::count;
+use reelyard_console::format::{count, node_sentence};
 use reelyard_console::parts::notice::{ActionOutcome, UndoAction};
 use reelyard_console::text::{node_words, outcomes};
 use serde::{Deserialize, Serialize};
@@ -68,17 +68,24 @@ pub fn refused(
     acted: u64,
     refused: &ProblemResponse,
 ) -> HttpResponse {
-    let problem = refused.problem();
     let title = match acted {
         0 => outcomes::NOTHING_DONE.of(viewer.language).to_owned(),
         acted => outcomes::STOPPED_AFTER.fill(viewer.language, &[("n", &count(acted))]),
     };
-    let words = |english: &str| node_words(viewer.language, english);
-    let detail = format!("{}: {}", words(&problem.title), words(&problem.detail));
+    let (kind, _) = refusal_words(viewer, refused);
+    let why = node_words(viewer.language, &refused.problem().detail);
+    let detail = format!("{kind}: {why}");
     let mut answer = back(form, &KeptOutcome { done: false, title, detail, undo: None });
     // For the audit.
     answer.extensions_mut().insert(refused.kind());
     answer
+}
+
+/// The kind of a problem, and what it is, in the language of the viewer.
+pub fn refusal_words(viewer: &Viewer, why: &ProblemResponse) -> (String, String) {
+    let problem = why.problem();
+    let title = node_sentence(viewer.language, &problem.title);
+    (title.trim_end_matches('.').to_owned(), node_sentence(viewer.language, &problem.detail))
 }
 
 /// Gives a page with a refused form the status of the refusal, and its kind for the audit.

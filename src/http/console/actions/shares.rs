@@ -13,12 +13,12 @@ use reelyard_console::Moment;
 use reelyard_console::format::count;
 use reelyard_console::pages::shares::{NewLink, SharesPageModel, SharesPageQuery};
 use reelyard_console::parts::dialog::TYPED_FROM;
-use reelyard_console::text::{node_words, outcomes};
+use reelyard_console::text::outcomes;
 use reelyard_links::qr_picture;
 use reelyard_shares::share_expiry::{OnlyIf, ShareId, ShareNote, ShareOwner};
 use serde::Deserialize;
 
-use super::{done, mark_refused, refused};
+use super::{done, mark_refused, refusal_words, refused};
 use crate::http::api::call_parts::{NoQuery, Objects};
 use crate::http::api::share_calls::new_share::create_share;
 use crate::http::api::share_calls::shares;
@@ -62,9 +62,7 @@ pub async fn create(
     let (link, refused) = match created {
         Ok(share) => (made(link, &share), None),
         Err(why) => {
-            let problem = why.problem();
-            let words = |english: &str| node_words(visitor.viewer.language, english);
-            let refused = format!("{}: {}", words(&problem.title), words(&problem.detail));
+            let refused = Some(refusal_words(&visitor.viewer, &why));
             (NewLink { refused, ..link }, Some(why))
         }
     };

@@ -3,6 +3,7 @@
 use reelyard_console::Moment;
 use reelyard_console::pages::yard::YardFigures;
 use reelyard_yard::task_manager::TaskState;
+use roaring::RoaringBitmap;
 
 use crate::http::overview::ShareCounts;
 use crate::http::overview::{PlacedFiles, YardViews, listed_files};
@@ -13,6 +14,9 @@ pub fn figures(views: &YardViews<'_>, placed: &PlacedFiles, links: &ShareCounts)
     let working = tasks.open.values().filter(|task| task.state == TaskState::Working);
     let served = views.catalog.event_log.as_ref().map(|log| log.served);
     let hot = views.catalog.rising.hot();
+    let hot_in = |files: &RoaringBitmap| {
+        hot.iter().filter(|(file, _)| files.contains(file.0)).count() as u64
+    };
     let listed = listed_files(&views.catalog);
     YardFigures {
         running: working.count() as u64,
@@ -20,14 +24,15 @@ pub fn figures(views: &YardViews<'_>, placed: &PlacedFiles, links: &ShareCounts)
         copy_rate: copy_rate(views),
         waiting: plan.wanted.saturating_sub(tasks.open.len() as u64),
         oldest_wait: None,
-        placed: listed.intersection_len(&placed.all),
+        placed: listed.intersection_len(&placed.in_reach()),
         wanted: listed.len(),
         out_of_reach: Some(listed.intersection_len(&placed.out_of_reach)),
         served: served.and_then(|served| served.last_hour).map(|share| share * 100.0),
         served_usual: served.and_then(|served| served.last_day).map(|share| share * 100.0),
         served_curve: served_curve(views),
         hot: hot.len() as u64,
-        hot_unplaced: hot.iter().filter(|(file, _)| !placed.all.contains(file.0)).count() as u64,
+        hot_unplaced: hot.len() as u64 - hot_in(&placed.all),
+        hot_out_of_reach: hot_in(&placed.out_of_reach),
         due: links.due,
         next_due: links.next_due.map(|at| Moment(at.0)),
     }

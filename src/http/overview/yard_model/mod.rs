@@ -33,7 +33,7 @@ pub fn yard_model(state: &NodeHttpState, viewer: &Viewer) -> YardPageModel {
         figures: figures::figures(&views, &placed, &links),
         copies,
         waits: panels::waits(&views.tasks),
-        hot: panels::hot(&views),
+        hot: panels::hot(&views, &placed),
         hosts: host_lines::totals(&views.lines),
         disks: panels::disks(&views),
         traffic: traffic::figure(&views, viewer),

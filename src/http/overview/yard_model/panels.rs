@@ -18,11 +18,10 @@ use reelyard_yard::task_manager::plan::{PlannerWaits, Skip};
 use reelyard_yard::task_manager::{TaskManagerView, TaskState};
 
 use crate::http::node_state::NodeHttpState;
-use crate::http::overview::ShareCounts;
-use crate::http::overview::YardViews;
 use crate::http::overview::yard_model::copy_lines::copy_line;
 use crate::http::overview::yard_model::reasons::passed;
 use crate::http::overview::yard_model::recent;
+use crate::http::overview::{PlacedFiles, ShareCounts, YardViews};
 
 /// Copies under way that the page shows.
 const COPIES: usize = 9;
@@ -65,19 +64,20 @@ pub fn waits(tasks: &TaskManagerView) -> Vec<WaitLine> {
 }
 
 /// The hottest files.
-pub fn hot(views: &YardViews<'_>) -> Vec<HotLine> {
+pub fn hot(views: &YardViews<'_>, placed: &PlacedFiles) -> Vec<HotLine> {
     let mut hot: Vec<(FileId, u32)> = views.catalog.rising.hot().to_vec();
     hot.sort_by_key(|(_, hits)| Reverse(*hits));
     hot.truncate(HOT);
-    hot.into_iter().map(|(file, hits)| hot_line(views, file, hits)).collect()
+    hot.into_iter().map(|(file, hits)| hot_line(views, placed, file, hits)).collect()
 }
 
-fn hot_line(views: &YardViews<'_>, file: FileId, hits: u32) -> HotLine {
+fn hot_line(views: &YardViews<'_>, placed: &PlacedFiles, file: FileId, hits: u32) -> HotLine {
     let name = views.state.names.name(file);
     let copying = views.tasks.open.values().find(|task| task.name == name);
     let held = views.tasks.placements.iter().filter(|(_, files)| files.contains(file.0));
     let holders: Vec<String> = held.map(|(host, _)| host.to_string()).collect();
     let condition = match (holders.is_empty(), copying) {
+        (false, _) if placed.out_of_reach.contains(file.0) => FileCondition::OutOfReach,
         (false, _) => FileCondition::Placed,
         (true, Some(_)) => FileCondition::Copying,
         (true, None) => FileCondition::Waiting,

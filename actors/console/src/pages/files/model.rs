@@ -38,7 +38,7 @@ macro_rules! conditions {
 }
 
 conditions! {
-    /// A host holds it.
+    /// A host holds it that is not down.
     Placed = "placed", Up, Ok, PLACED;
     /// A task copies it.
     Copying = "copying", Work, Work, COPYING;
@@ -96,7 +96,7 @@ pub struct FileLine {
 pub struct FileTotals {
     /// Ranked or hot files.
     pub all: u64,
-    /// Files that a host holds.
+    /// Files that a host holds that is not down.
     pub placed: u64,
     /// In line.
     pub waiting: u64,

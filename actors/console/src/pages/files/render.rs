@@ -51,7 +51,6 @@ fn as_commands(query: &FilesPageQuery) -> Vec<CommandLines> {
     let states: &[&str] = match query.state {
         _ if !query.reason.is_empty() => &[],
         None | Some(FileStateFilter::Hot) => &[""],
-        Some(FileStateFilter::OutOfReach) => &[],
         Some(FileStateFilter::Waiting) => &["waiting", "backing_off"],
         Some(FileStateFilter::Problem) => &PROBLEM_STATES,
         Some(state) => &[state.word()],
@@ -191,7 +190,8 @@ mod tests {
         });
         assert_eq!(of(Some(FileStateFilter::Waiting), host), waiting);
         assert_eq!(of(Some(FileStateFilter::Problem), "").len(), PROBLEM_STATES.len());
-        assert_eq!(of(Some(FileStateFilter::OutOfReach), ""), []);
+        let pair = pair("files --state=out_of_reach", "/files?state=out_of_reach");
+        assert_eq!(of(Some(FileStateFilter::OutOfReach), ""), [pair]);
         let named = FilesPageQuery { q: " -a b ".into(), ..FilesPageQuery::default() };
         let named = as_commands(&named).remove(0);
         assert_eq!(named.reelyard, ["files", "--contains=-a b"]);

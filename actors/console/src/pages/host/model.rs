@@ -2,8 +2,8 @@
 
 use crate::pages::files::FileCondition;
 use crate::pages::hosts::HostLine;
-use crate::pages::why::HostObstacle;
-use crate::pages::yard::RecentLine;
+use crate::pages::why::ObstacleFact;
+use crate::pages::yard::{EndedTrouble, RecentLine};
 use crate::parts::chart::ChartFigure;
 use crate::parts::dialog::AskDialog;
 use crate::parts::spark::HealthSpan;
@@ -40,8 +40,8 @@ pub struct HostPageModel {
     pub drain: Option<DrainFacts>,
     /// The worst health of each half hour, oldest first; empty if the node has no series.
     pub health: Vec<HealthSpan>,
-    /// Obstacles in the order in which they would be met, with details.
-    pub obstacles: Vec<(HostObstacle, String)>,
+    /// Obstacles to copies to it, or to copies from a source, in the order in which they would be met.
+    pub obstacles: Vec<ObstacleFact>,
     /// Back-offs and circuit breakers.
     pub breakers: Vec<Breaker>,
     /// Files that no other host holds, most hits first, at most five.
@@ -62,6 +62,10 @@ pub struct HostPageModel {
     pub receives_below: Option<u64>,
     /// The last copies and removals, newest first.
     pub recent: Vec<RecentLine>,
+    /// Troubles of this host that are over, newest first.
+    pub ended: Vec<EndedTrouble>,
+    /// Since when the node remembers ended troubles, if it remembers one.
+    pub ended_since: Option<Moment>,
     /// Dialog of an action.
     pub ask: Option<AskDialog>,
 }

@@ -1,5 +1,7 @@
 //! The panels of the page of a host.
 
+use std::cmp::Reverse;
+
 use maud::{Markup, html};
 
 use super::model::{Breaker, BreakerRole, HostPageModel, HostTraffic};
@@ -8,7 +10,10 @@ use crate::format::{
     bit_rate, bytes, clock, count, counted, day_and_time, file_name, node_text, percent, time_tag,
     visible_text,
 };
-use crate::pages::yard::{RecentStep, TRAFFIC_TABLE, figures_table};
+use crate::pages::ended_troubles::ended_line;
+use crate::pages::hosts::HostRoleWord;
+use crate::pages::why::{obstacle_command, obstacle_row};
+use crate::pages::yard::{RecentLine, RecentStep, TRAFFIC_TABLE, figures_table};
 use crate::parts::act::command;
 use crate::parts::bars::big_disk;
 use crate::parts::chart::chart;
@@ -20,6 +25,9 @@ use crate::parts::panel::{PanelHead, flush_panel, panel};
 use crate::parts::spark::{HealthSpan, health_marks};
 use crate::text::{Text, common, hosts, shares, states, why, yard};
 use crate::viewer::{Moment, Viewer};
+
+/// Lines of the panel of the last events.
+const RECENT: usize = 20;
 
 fn head<'a>(viewer: &Viewer, class: &'a str, id: &'a str, title: Text) -> PanelHead<'a> {
     PanelHead { class, id, title: title.of(viewer.language).to_owned(), ..PanelHead::default() }
@@ -75,27 +83,28 @@ fn health_words(viewer: &Viewer, spans: &[HealthSpan]) -> String {
 /// Obstacles, and pauses after failures.
 pub fn breakers(viewer: &Viewer, model: &HostPageModel) -> Markup {
     let language = viewer.language;
-    let title =
-        if model.obstacles.is_empty() { hosts::FREE_TO_TAKE } else { hosts::NOTHING_BECAUSE };
+    let is_source = model.line.role == HostRoleWord::Source;
+    let title = match (is_source, model.obstacles.is_empty()) {
+        (false, true) => hosts::FREE_TO_TAKE,
+        (false, false) => hosts::NOTHING_BECAUSE,
+        (true, true) => hosts::FREE_TO_SERVE,
+        (true, false) => hosts::NOTHING_FROM_BECAUSE,
+    };
+    let fine = if is_source { why::SOURCE_FINE } else { why::HOST_FINE };
     let head = head(viewer, "c6 full-md", "host-obstacles", title);
     let line = format!("reelyard hosts reset {}", model.line.host);
     let body = html! {
         ol.steps {
-            @for (obstacle, detail) in &model.obstacles {
-                @let mark = obstacle.mark();
-                li {
-                    (shape(mark.glyph, &format!("i {}", mark.tone.class())))
-                    div { b { (mark.word.of(language)) } @if !detail.is_empty() { small { (node_text(language, detail)) } } }
-                }
-            }
+            @for fact in &model.obstacles { (obstacle_row(viewer, fact)) }
             @for breaker in &model.breakers { (breaker_row(viewer, breaker)) }
             @if let Some(room) = model.line.room.filter(|room| *room > 0) {
                 @let room = bytes(room);
                 li { (shape(Glyph::Up, "i ok")) div.soft { (hosts::ROOM_TO_LIMIT.fill(language, &[("room", &room)])) } }
             }
         }
-        @if model.obstacles.is_empty() && model.breakers.is_empty() { p.soft { (why::HOST_FINE.of(language)) } }
-        @if !model.breakers.is_empty() { div.mt { (command(language, &line)) } }
+        @if model.obstacles.is_empty() && model.breakers.is_empty() { p.soft { (fine.of(language)) } }
+        (obstacle_command(viewer, &model.line.host, &model.obstacles))
+        @if model.obstacles.is_empty() && !model.breakers.is_empty() { div.mt { (command(language, &line)) } }
     };
     panel(&head, body)
 }
@@ -257,7 +266,7 @@ fn traffic_facts(viewer: &Viewer, traffic: &HostTraffic) -> Markup {
     }
 }
 
-/// The last copies and removals on the host.
+/// The last copies, removals and ended troubles of the host.
 pub fn recent_on_host(viewer: &Viewer, model: &HostPageModel) -> Markup {
     let language = viewer.language;
     let mut head = head(viewer, "c12", "host-recent", hosts::HISTORY_HERE);
@@ -265,25 +274,34 @@ pub fn recent_on_host(viewer: &Viewer, model: &HostPageModel) -> Markup {
         hosts::HISTORY_LINK.of(language).to_owned(),
         format!("{ROOT}/history?host={}", encoded(&model.line.host)),
     ));
-    if model.recent.is_empty() {
+    if let Some(at) = model.ended_since {
+        let at = day_and_time(viewer, at);
+        head.remark = hosts::TROUBLES_SINCE.fill(language, &[("at", &at)]);
+    }
+    let copies = model.recent.iter().map(|line| (line.at, recent_line(viewer, line)));
+    let troubles = model.ended.iter().map(|ended| (ended.to, ended_line(viewer, ended)));
+    let mut lines: Vec<(Moment, Markup)> = copies.chain(troubles).collect();
+    if lines.is_empty() {
         return flush_panel(&head, empty(hosts::NO_HISTORY.of(language), "", html! {}));
     }
-    let body = html! {
-        ul.list {
-            @for line in &model.recent {
-                @let mark = match line.step {
-                    RecentStep::Copied => StateMark::new(Glyph::Done, Tone::Ok, states::COPIED),
-                    RecentStep::Failed => StateMark::new(Glyph::Down, Tone::Bad, states::FAILED),
-                    RecentStep::Removed => StateMark::new(Glyph::Gone, Tone::Hold, states::REMOVED),
-                    RecentStep::Cancelled => StateMark::new(Glyph::Off, Tone::Off, states::CANCELLED),
-                };
-                li {
-                    span.r.muted.w64 { (time_tag(viewer, line.at)) }
-                    (state(language, mark))
-                    div.grow { (file_name(&line.name, Some(&format!("{ROOT}/files?why={}", encoded(&line.name))))) }
-                }
-            }
-        }
+    lines.sort_by_key(|(at, _)| Reverse(*at));
+    lines.truncate(RECENT);
+    flush_panel(&head, html! { ul.list { @for (_, line) in lines { (line) } } })
+}
+
+fn recent_line(viewer: &Viewer, line: &RecentLine) -> Markup {
+    let mark = match line.step {
+        RecentStep::Copied => StateMark::new(Glyph::Done, Tone::Ok, states::COPIED),
+        RecentStep::Failed => StateMark::new(Glyph::Down, Tone::Bad, states::FAILED),
+        RecentStep::Removed => StateMark::new(Glyph::Gone, Tone::Hold, states::REMOVED),
+        RecentStep::Cancelled => StateMark::new(Glyph::Off, Tone::Off, states::CANCELLED),
     };
-    flush_panel(&head, body)
+    let why = format!("{ROOT}/files?why={}", encoded(&line.name));
+    html! {
+        li {
+            span.r.muted.w64 { (time_tag(viewer, line.at)) }
+            (state(viewer.language, mark))
+            div.grow { (file_name(&line.name, Some(&why))) }
+        }
+    }
 }

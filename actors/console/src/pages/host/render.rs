@@ -61,7 +61,8 @@ fn sentence(viewer: &Viewer, model: &HostPageModel) -> Markup {
     if !model.program.is_empty() {
         remarks.push(visible_text(&model.program));
     }
-    if let Some(latency) = model.latency {
+    let answers = matches!(line.condition, HostCondition::Up | HostCondition::Probation);
+    if let Some(latency) = model.latency.filter(|_| answers) {
         remarks.push(hosts::LATENCY.fill(language, &[("ms", &count(latency))]));
     }
     remarks.push(origin.of(language).to_owned());

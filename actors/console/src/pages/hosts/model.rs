@@ -1,6 +1,6 @@
 //! The facts of the table of hosts.
 
-use crate::pages::why::HostObstacle;
+use crate::pages::why::{HostObstacle, ObstacleFact};
 use crate::parts::bars::DiskLevel;
 use crate::parts::dialog::AskDialog;
 use crate::parts::icon::Glyph;
@@ -174,5 +174,5 @@ pub struct HostsPageModel {
     /// Dialog of an action.
     pub ask: Option<AskDialog>,
     /// The host of the panel "Why?", with what is in its way, worst first.
-    pub why: Option<(HostLine, Vec<(HostObstacle, String)>)>,
+    pub why: Option<(HostLine, Vec<ObstacleFact>)>,
 }

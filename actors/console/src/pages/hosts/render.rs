@@ -6,12 +6,12 @@ use super::model::{HostLine, HostRoleWord, HostsPageModel};
 use super::query::{HealthFilter, HostsPageQuery, ModeFilter, RoleFilter};
 use super::rows::host_rows;
 use crate::address::{QueryWord, encoded, host_page};
-use crate::format::{count, counted, node_text};
-use crate::pages::why::{HostObstacle, not_in_the_way};
+use crate::format::{count, counted};
+use crate::pages::why::{ObstacleFact, not_in_the_way, obstacle_command, obstacle_row};
 use crate::parts::act::{CommandLines, command_lines, command_menu, list_lines};
 use crate::parts::dialog::ask_dialog;
 use crate::parts::filter::{self, FilterBar, FilterChoice, FilterMenu, filter_bar};
-use crate::parts::icon::{Glyph, icon, shape};
+use crate::parts::icon::{Glyph, icon};
 use crate::parts::panel::page_head;
 use crate::parts::why::{side_panel, split};
 use crate::text::{Text, common, frame, hosts, states, why, yard};
@@ -48,6 +48,9 @@ fn actions(viewer: &Viewer, query: &HostsPageQuery) -> Markup {
 pub fn hosts_sentence(viewer: &Viewer, model: &HostsPageModel) -> String {
     let language = viewer.language;
     let totals = model.totals;
+    if totals.sources + totals.destinations == 0 {
+        return format!("{}.", hosts::EMPTY_SETUP.of(language));
+    }
     let sources = counted(language, common::SOURCES, totals.sources);
     let destinations = counted(language, common::DESTINATIONS, totals.destinations);
     let values = [("sources", sources.as_str()), ("destinations", destinations.as_str())];
@@ -173,17 +176,22 @@ fn why_host(
     viewer: &Viewer,
     query: &HostsPageQuery,
     line: &HostLine,
-    reasons: &[(HostObstacle, String)],
+    reasons: &[ObstacleFact],
 ) -> Markup {
     let language = viewer.language;
     let close = HostsPageQuery { why: String::new(), ..query.clone() }.address();
     let answer = match reasons.first() {
-        Some((obstacle, _)) => format!("{} {}.", line.host, obstacle.words().of(language)),
+        Some(fact) => format!("{} {}.", line.host, fact.obstacle.words().of(language)),
+        None if line.role == HostRoleWord::Source => why::SOURCE_FINE.of(language).to_owned(),
         None => why::HOST_FINE.of(language).to_owned(),
+    };
+    let because = match line.role {
+        HostRoleWord::Destination => hosts::NOTHING_BECAUSE,
+        HostRoleWord::Source => hosts::NOTHING_FROM_BECAUSE,
     };
     // A source gets no copies, so nothing is checked there.
     let passed = match line.role {
-        HostRoleWord::Destination => not_in_the_way(reasons.first().map(|(obstacle, _)| *obstacle)),
+        HostRoleWord::Destination => not_in_the_way(reasons.first().map(|fact| fact.obstacle)),
         HostRoleWord::Source => Vec::new(),
     };
     let lines = CommandLines::new(
@@ -197,16 +205,9 @@ fn why_host(
         }
         @if !reasons.is_empty() {
             section {
-                h3 { (hosts::NOTHING_BECAUSE.of(language)) }
-                ol.steps {
-                    @for (obstacle, detail) in reasons {
-                        @let mark = obstacle.mark();
-                        li {
-                            (shape(mark.glyph, &format!("i {}", mark.tone.class())))
-                            div { (mark.word.of(language)) @if !detail.is_empty() { small { (node_text(language, detail)) } } }
-                        }
-                    }
-                }
+                h3 { (because.of(language)) }
+                ol.steps { @for fact in reasons { (obstacle_row(viewer, fact)) } }
+                (obstacle_command(viewer, &line.host, reasons))
             }
         }
         @if !passed.is_empty() {

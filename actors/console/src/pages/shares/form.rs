@@ -55,7 +55,9 @@ fn fields(viewer: &Viewer, link: &NewLink, close: &str) -> Markup {
             section.form {
                 input type="hidden" name="csrf_token" value=(viewer.csrf);
                 input type="hidden" name="back" value=(close);
-                @if !link.refused.is_empty() { (notice(Tone::Bad, &visible_text(&link.refused), html! {}, html! {})) }
+                @if let Some((title, reason)) = &link.refused {
+                    (notice(Tone::Bad, title, html! { p { (visible_text(reason)) } }, html! {}))
+                }
                 label.field {
                     span { (shares::NEW_PATH.of(language)) }
                     input type="text" name="path" value=(visible_text(&link.path)) autocomplete="off" required data-look=(look);

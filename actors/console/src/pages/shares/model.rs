@@ -108,8 +108,8 @@ pub struct NewLink {
     pub has_password: bool,
     /// The file or directory at the path.
     pub found: FoundPath,
-    /// Why the link was refused; empty for none.
-    pub refused: String,
+    /// The kind of problem for which the link was refused, and the reason.
+    pub refused: Option<(String, String)>,
     /// The address of the link that was made.
     pub made: Option<String>,
     /// The end of the link that was made.

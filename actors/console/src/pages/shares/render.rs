@@ -27,7 +27,12 @@ pub fn render(query: &SharesPageQuery, model: &SharesPageModel, viewer: &Viewer)
     let new = SharesPageQuery { new: true, ..query.clone() }.address();
     let actions = html! {
         (command_menu(viewer, &as_commands(viewer, query, model.due_span)))
-        @if viewer.rights.shares { a.btn.go href=(new) { (icon(Glyph::Plus)) (shares::NEW.of(language)) } }
+        @if viewer.rights.shares && model.has_no_root {
+            span #no-root .muted { (shares::EMPTY_SETUP.of(language)) }
+            span.btn.go role="link" aria-disabled="true" aria-describedby="no-root" { (icon(Glyph::Plus)) (shares::NEW.of(language)) }
+        } @else if viewer.rights.shares {
+            a.btn.go href=(new) { (icon(Glyph::Plus)) (shares::NEW.of(language)) }
+        }
     };
     let rows = html! {
         @if !model.columns.is_empty() { (timeline(viewer, model)) }

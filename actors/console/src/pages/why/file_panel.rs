@@ -5,17 +5,20 @@ use maud::{Markup, html};
 use super::reasons::{HostObstacle, PassedReason, WhyAnswer};
 use crate::address::{ROOT, encoded};
 use crate::format::{
-    bytes, count, host_short, node_sentence, node_text, percent_number, visible_text,
+    bytes, count, day_and_time, host_short, node_sentence, node_text, percent_number, since,
+    visible_text, with_code,
 };
 use crate::parts::act::{CommandLines, as_command, command_lines, post_button};
 use crate::parts::icon::Glyph;
 use crate::parts::mark::{Tone, state, state_saying};
 use crate::parts::why::side_panel;
 use crate::text::{common, frame, states, why};
-use crate::viewer::Viewer;
+use crate::viewer::{Moment, Viewer};
 
 /// Refusing destinations with a row of their own.
 const REFUSALS: usize = 20;
+/// Hosts that the answer names for a file out of reach; further ones are counted.
+const NAMED_HOLDERS: usize = 3;
 
 /// A source, with its obstacle to serving the file.
 #[derive(Clone, Debug)]
@@ -37,6 +40,8 @@ pub struct DestinationAnswer {
     pub says: HostObstacle,
     /// Its room in bytes, if known.
     pub room: Option<u64>,
+    /// It does not answer.
+    pub is_down: bool,
 }
 
 /// A copy of the file, and why it stays or goes.
@@ -46,6 +51,10 @@ pub struct HeldCopy {
     pub host: String,
     /// The decision in the words of the node; empty if it simply stays.
     pub decision: String,
+    /// The host does not answer.
+    pub is_down: bool,
+    /// Since when it does not answer, if known.
+    pub since: Option<Moment>,
 }
 
 /// Everything about the place of a file.
@@ -81,6 +90,8 @@ pub struct WhyFile {
     pub is_pinned: bool,
     /// Hosts that hold the file, each with the decision of the remover.
     pub copies: Vec<HeldCopy>,
+    /// The instant from which the first of its hosts is presumed lost, while none of them answers.
+    pub lost_at: Option<Moment>,
     /// Answers of the hosts that serve masters.
     pub sources: Vec<SourceAnswer>,
     /// Answers of the hosts that take copies.
@@ -95,6 +106,7 @@ pub fn why_file(viewer: &Viewer, file: &WhyFile, close: &str) -> Markup {
     let body = html! {
         section {
             p.answer { (answer(viewer, file)) }
+            @if file.is_out_of_reach() { p { (with_code(&until_reached(viewer, file))) } }
             @if !file.detail.is_empty() { p { (node_sentence(language, &file.detail)) } }
             (actions(viewer, file))
         }
@@ -103,12 +115,7 @@ pub fn why_file(viewer: &Viewer, file: &WhyFile, close: &str) -> Markup {
             section {
                 h3 { (why::COPIES_SAY.of(language)) }
                 table { tbody {
-                    @for copy in &file.copies {
-                        tr {
-                            td { (host_short(&copy.host)) }
-                            td.num.wraps { @if copy.decision.is_empty() { (why::STAYS.of(language)) } @else { (node_text(language, &copy.decision)) } }
-                        }
-                    }
+                    @for copy in &file.copies { (copy_row(viewer, copy)) }
                 } }
             }
         }
@@ -119,8 +126,75 @@ pub fn why_file(viewer: &Viewer, file: &WhyFile, close: &str) -> Markup {
     side_panel(viewer, why::FILE_QUESTION.of(language), &file.name, close, body)
 }
 
+impl WhyFile {
+    /// Hosts hold it, and none of them answers.
+    pub fn is_out_of_reach(&self) -> bool {
+        let is_held = !self.copies.is_empty() && self.copies.iter().all(|copy| copy.is_down);
+        is_held && self.passed == Some(PassedReason::Placed)
+    }
+}
+
+fn copy_row(viewer: &Viewer, copy: &HeldCopy) -> Markup {
+    let language = viewer.language;
+    html! {
+        tr {
+            td { (host_short(&copy.host)) }
+            td.num.wraps {
+                @if copy.is_down { (state(language, HostObstacle::NotUp.mark())) }
+                @else if copy.decision.is_empty() { (why::STAYS.of(language)) }
+                @else { (node_text(language, &copy.decision)) }
+            }
+        }
+    }
+}
+
+/// The hosts of a file that none of its hosts serves, and since when.
+fn only_on(viewer: &Viewer, file: &WhyFile) -> String {
+    let language = viewer.language;
+    if let [copy] = file.copies.as_slice() {
+        let host = copy.host.as_str();
+        return match copy.since {
+            Some(at) => {
+                why::ONLY_ON_SINCE.fill(language, &[("host", host), ("since", &since(viewer, at))])
+            }
+            None => why::ONLY_ON.fill(language, &[("host", host)]),
+        };
+    }
+    let hosts: Vec<&str> =
+        file.copies.iter().take(NAMED_HOLDERS).map(|copy| copy.host.as_str()).collect();
+    let hosts = match file.copies.len().checked_sub(NAMED_HOLDERS).filter(|more| *more > 0) {
+        Some(more) => {
+            let more = common::AND_MORE.fill(language, &[("n", &count(more as u64))]);
+            format!("{}, {more}", hosts.join(", "))
+        }
+        None => hosts.join(", "),
+    };
+    why::ONLY_ON_SILENT.fill(language, &[("hosts", &hosts)])
+}
+
+/// How a file that is out of reach comes back, and how a person brings it back before.
+fn until_reached(viewer: &Viewer, file: &WhyFile) -> String {
+    let language = viewer.language;
+    let mut sentences = Vec::new();
+    if file.master_dir.is_none() {
+        sentences.push(why::REACH_NO_MASTER.of(language).to_owned());
+    } else if let Some(at) = file.lost_at {
+        let at = day_and_time(viewer, at);
+        sentences.push(why::REACH_LOST.fill(language, &[("at", &at)]));
+    }
+    if viewer.rights.storage && file.master_dir.is_some() {
+        let words = if file.is_pinned { why::REACH_COPY } else { why::REACH_PIN };
+        sentences.push(words.of(language).to_owned());
+    }
+    sentences.push(why::REACH_HOST.of(language).to_owned());
+    sentences.join(" ")
+}
+
 fn answer(viewer: &Viewer, file: &WhyFile) -> String {
     let language = viewer.language;
+    if file.is_out_of_reach() {
+        return only_on(viewer, file);
+    }
     match (file.passed, file.answer) {
         (Some(reason), _) => format!("{}.", reason.words().of(language)),
         (None, Some(answer)) => answer.words().of(language).to_owned(),
@@ -235,7 +309,11 @@ fn destinations(viewer: &Viewer, file: &WhyFile) -> Markup {
                 @for answer in refusing.iter().take(REFUSALS) {
                     tr {
                         td { (host_short(&answer.host)) }
-                        td { (state(language, answer.says.mark())) }
+                        td {
+                            @if answer.is_down && answer.says == HostObstacle::Holds {
+                                (state_saying(Glyph::Down, Tone::Bad, why::H_HOLDS_DOWN.of(language)))
+                            } @else { (state(language, answer.says.mark())) }
+                        }
                         td.num.nw { (answer.room.map_or_else(|| "–".to_owned(), bytes)) }
                     }
                 }
@@ -247,5 +325,54 @@ fn destinations(viewer: &Viewer, file: &WhyFile) -> Markup {
         @if agreeing > 0 {
             p.mt { a.more href={ (ROOT) "/hosts" } title=(frame::HOSTS.of(language)) { (why::MORE_SAY_YES.fill(language, &[("n", &count(agreeing as u64))])) } }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::tz::TimeZone;
+
+    use super::*;
+    use crate::text::Language;
+
+    #[test]
+    fn a_file_is_out_of_reach_if_no_holder_answers() {
+        let mut viewer = Viewer::without_session(Language::English, TimeZone::UTC, Moment(60_000));
+        viewer.rights.storage = true;
+        let copy = |last: u8, is_down| HeldCopy {
+            host: format!("10.4.2.{last}:8888"),
+            decision: String::new(),
+            is_down,
+            since: is_down.then_some(Moment(0)),
+        };
+        let panel = |copies: Vec<HeldCopy>| {
+            let file = WhyFile {
+                passed: Some(PassedReason::Placed),
+                destinations: vec![DestinationAnswer {
+                    host: "10.4.2.31:8888".to_owned(),
+                    says: HostObstacle::Holds,
+                    room: None,
+                    is_down: true,
+                }],
+                copies,
+                master_dir: Some("/m".to_owned()),
+                lost_at: Some(Moment(3_600_000)),
+                ..WhyFile::default()
+            };
+            why_file(&viewer, &file, "/").into_string()
+        };
+        let only = "Only on 10.4.2.31:8888, which does not answer since 00:00 (1 min).";
+        let shown = panel(vec![copy(31, true)]);
+        for words in
+            [only, "presumed lost", "pin it, then copy it", "holds the file, does not answer"]
+        {
+            assert!(shown.contains(words), "{shown}");
+        }
+        assert!(!shown.contains("A host holds it already") && !shown.contains("stays<"), "{shown}");
+        let shown = panel(vec![copy(31, true), copy(32, true)]);
+        let both = "Only on hosts that do not answer: 10.4.2.31:8888, 10.4.2.32:8888.";
+        assert!(shown.contains(both), "{shown}");
+        let shown = panel(vec![copy(31, true), copy(32, false)]);
+        assert!(shown.contains("A host holds it already."), "{shown}");
     }
 }

@@ -108,7 +108,11 @@ fn served(viewer: &Viewer, figures: &YardFigures) -> Figure {
 fn hot(viewer: &Viewer, figures: &YardFigures) -> Figure {
     let language = viewer.language;
     let mut shown = figure(viewer, yard::HOT_FILES, count(figures.hot), "/files?state=hot");
-    if figures.hot_unplaced > 0 {
+    if figures.hot_out_of_reach > 0 {
+        let files = count(figures.hot_out_of_reach);
+        shown.detail = yard::OUT_OF_REACH.fill(language, &[("n", &files)]);
+        shown.tone = Tone::Bad;
+    } else if figures.hot_unplaced > 0 {
         shown.detail = yard::HOT_UNPLACED.fill(language, &[("n", &count(figures.hot_unplaced))]);
         shown.tone = Tone::Warn;
     } else if figures.hot > 0 {

@@ -16,5 +16,5 @@ pub use model::{
 pub use panels::{copies, disks, ending, flow, hot, pools, recent, waits};
 pub use render::{render, yard_verdict};
 pub use traffic::{TRAFFIC_TABLE, figures_table, traffic, traffic_table};
-pub use trouble::{Trouble, TroubleCause, TroublePlace, by_urgency};
+pub use trouble::{EndedTrouble, Trouble, TroubleCause, TroublePlace, by_urgency};
 pub use trouble_text::row as trouble_row;

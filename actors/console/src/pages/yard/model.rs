@@ -79,7 +79,7 @@ pub struct YardFigures {
     pub waiting: u64,
     /// The instant since which the first one waits, if known.
     pub oldest_wait: Option<Moment>,
-    /// Files that are placed.
+    /// Files that a host holds that answers.
     pub placed: u64,
     /// Files that should be placed.
     pub wanted: u64,
@@ -95,6 +95,8 @@ pub struct YardFigures {
     pub hot: u64,
     /// Hot files without a copy.
     pub hot_unplaced: u64,
+    /// Hot files whose only copies are on hosts that are down.
+    pub hot_out_of_reach: u64,
     /// Links that end within 24 hours.
     pub due: u64,
     /// The next end of a link.

@@ -6,7 +6,7 @@ use super::figures::figures;
 use super::model::{VerdictFacts, YardPageModel};
 use super::panels::{copies, disks, ending, hot, pools, recent, waits};
 use super::traffic::{traffic, traffic_table};
-use super::trouble::by_urgency;
+use super::trouble::{Trouble, TroubleCause, by_urgency};
 use super::trouble_text::row;
 use crate::address::ROOT;
 use crate::format::{clock, count, counted, duration, percent};
@@ -65,7 +65,7 @@ pub fn yard_verdict(viewer: &Viewer, facts: &VerdictFacts) -> Markup {
     if let Some(cleared) = facts.cleared {
         checked.push(html! {
             (yard::CLEARED.fill(language, &[("n", &count(cleared))])) " · "
-            a.more href={ (ROOT) "/history" } { (frame::HISTORY.of(language)) }
+            a.more href={ (ROOT) "/history?step=troubles" } { (frame::HISTORY.of(language)) }
         });
     }
     if !facts.maintenance.is_empty() {
@@ -111,7 +111,8 @@ fn sentence(viewer: &Viewer, facts: &VerdictFacts) -> String {
     match oldest {
         Some(at) => {
             let at = short_clock(viewer, at);
-            yard::WRONG.fill(language, &[("n", &wrong), ("at", &at)])
+            let words = if facts.troubles.len() == 1 { yard::WRONG_ONE } else { yard::WRONG };
+            words.fill(language, &[("n", &wrong), ("at", &at)])
         }
         None => wrong,
     }
@@ -133,10 +134,46 @@ fn remark(viewer: &Viewer, facts: &VerdictFacts) -> String {
         return yard::SET_UP_NEXT.of(language).to_owned();
     }
     let Some((now, usual)) = facts.not_served else { return String::new() };
+    let is_not_served = |trouble: &Trouble| matches!(trouble.cause, TroubleCause::NotServed { .. });
+    if facts.troubles.iter().any(is_not_served) {
+        return String::new();
+    }
     match usual {
-        Some(usual) if now > usual + 1.0 => {
+        Some(usual) if now > usual + 1.0 && !facts.troubles.is_empty() => {
             yard::NOTICED.fill(language, &[("now", &percent(now)), ("usual", &percent(usual))])
         }
         _ => yard::NOT_NOTICED.fill(language, &[("now", &percent(now))]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::tz::TimeZone;
+
+    use super::*;
+    use crate::pages::yard::TroublePlace;
+    use crate::text::Language;
+
+    #[test]
+    fn one_trouble_has_no_oldest_and_unserved_requests_are_amber() {
+        let viewer = Viewer::without_session(Language::English, TimeZone::UTC, Moment(60_000));
+        let trouble = |cause| Trouble { cause, since: Some(Moment(0)) };
+        let reasons = vec!["the disk is full".to_owned(), "the journal has stopped".to_owned()];
+        let not_ready = TroubleCause::NotReady { reasons, remedy: TroublePlace::Manual };
+        let unserved = TroubleCause::NotServed { now: 100.0, usual: None };
+        let shown = |troubles: Vec<Trouble>| {
+            let not_served = Some((100.0, None));
+            let facts = VerdictFacts { troubles, not_served, hosts: 1, ..VerdictFacts::default() };
+            yard_verdict(&viewer, &facts).into_string()
+        };
+        let one = shown(vec![trouble(unserved.clone())]);
+        assert!(
+            one.contains("1 thing is wrong, since 00:00") && one.contains("verdict warn"),
+            "{one}"
+        );
+        assert_eq!(one.matches("100% of the requests of the last hour").count(), 1, "{one}");
+        let two = shown(vec![trouble(unserved), trouble(not_ready)]);
+        assert!(two.contains("2 things are wrong, the oldest since 00:00"), "{two}");
+        assert!(two.contains("The disk is full. The journal has stopped."), "{two}");
     }
 }

@@ -12,6 +12,17 @@ pub struct Trouble {
     pub since: Option<Moment>,
 }
 
+/// A trouble that is over.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EndedTrouble {
+    /// The kind of trouble, with its facts when it was worst.
+    pub cause: TroubleCause,
+    /// Its begin.
+    pub from: Moment,
+    /// Its end.
+    pub to: Moment,
+}
+
 /// A kind of trouble, with its facts.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TroubleCause {
@@ -108,6 +119,13 @@ pub enum TroubleCause {
         /// The last failure.
         reason: String,
     },
+    /// Copies served few of the requests of the last hour.
+    NotServed {
+        /// Requests that no copy served in the last hour, in percent.
+        now: f64,
+        /// The same of the last day, if known.
+        usual: Option<f64>,
+    },
     /// A warning of the node.
     Warning {
         /// The warning in the words of the node.
@@ -132,6 +150,20 @@ pub enum TroublePlace {
     Host(String),
     /// The chapter of the manual about troubles: no page ends it.
     Manual,
+}
+
+impl TroubleCause {
+    /// The address and port of the host that it is about, if it is about one.
+    pub fn host(&self) -> Option<&str> {
+        match self {
+            TroubleCause::HostDown { host, .. }
+            | TroubleCause::Suspect { host }
+            | TroubleCause::OverLimit { host, .. }
+            | TroubleCause::OtherManager { host }
+            | TroubleCause::Warning { remedy: TroublePlace::Host(host), .. } => Some(host),
+            _ => None,
+        }
+    }
 }
 
 impl Trouble {

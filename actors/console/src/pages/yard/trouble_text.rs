@@ -2,7 +2,9 @@
 
 use super::trouble::{Trouble, TroubleCause, TroublePlace};
 use crate::address::{ROOT, encoded, host_page};
-use crate::format::{bare_host, bytes, count, counted, day_and_time, node_text, percent, since};
+use crate::format::{
+    bare_host, bytes, count, counted, day_and_time, node_sentence, node_text, percent, since,
+};
 use crate::parts::icon::Glyph;
 use crate::parts::mark::{StateMark, Tone};
 use crate::parts::verdict::VerdictRow;
@@ -33,6 +35,9 @@ const fn mark(cause: &TroubleCause) -> StateMark {
         TroubleCause::Warning { .. } => StateMark::new(Glyph::Warn, Tone::Warn, states::WARNING),
         TroubleCause::OtherManager { .. } => {
             StateMark::new(Glyph::Down, Tone::Bad, states::OTHER_MANAGER)
+        }
+        TroubleCause::NotServed { .. } => {
+            StateMark::new(Glyph::Warn, Tone::Warn, states::NOT_SERVED)
         }
         TroubleCause::HookFails { .. } => {
             StateMark::new(Glyph::Warn, Tone::Warn, states::HOOK_FAILS)
@@ -96,6 +101,9 @@ fn title(viewer: &Viewer, trouble: &Trouble) -> String {
         TroubleCause::HookFails { hook, .. } => {
             dated(viewer, at, yard::HOOK_TITLE, yard::HOOK_TITLE_SHORT, ("hook", hook))
         }
+        TroubleCause::NotServed { now, .. } => {
+            yard::NOT_SERVED_TITLE.fill(language, &[("now", &percent(*now))])
+        }
         TroubleCause::Warning { text, .. } => node_text(language, text),
     }
 }
@@ -143,6 +151,7 @@ fn detail(viewer: &Viewer, trouble: &Trouble) -> String {
             | TroubleCause::NotReady { .. }
             | TroubleCause::Blocked { .. }
             | TroubleCause::OtherManager { .. }
+            | TroubleCause::NotServed { .. }
             | TroubleCause::Warning { .. }
     );
     let consequences = consequences(viewer, trouble);
@@ -185,10 +194,16 @@ fn consequences(viewer: &Viewer, trouble: &Trouble) -> String {
         TroubleCause::NoLeader => yard::NO_LEADER_DETAIL.of(language).to_owned(),
         TroubleCause::NotReady { reasons, .. } => {
             let reasons: Vec<String> =
-                reasons.iter().map(|reason| node_text(language, reason)).collect();
-            reasons.join("; ")
+                reasons.iter().map(|reason| node_sentence(language, reason)).collect();
+            reasons.join(" ")
         }
-        TroubleCause::Blocked { reason } => node_text(language, reason),
+        TroubleCause::Blocked { reason } => node_sentence(language, reason),
+        TroubleCause::NotServed { usual, .. } => {
+            let usual = usual
+                .map(|usual| yard::NOT_SERVED_USUAL.fill(language, &[("usual", &percent(usual))]));
+            let next = yard::NOT_SERVED_NEXT.of(language).to_owned();
+            usual.into_iter().chain([next]).collect::<Vec<_>>().join(" ")
+        }
         TroubleCause::OtherManager { .. } => yard::FOREIGN_DETAIL.of(language).to_owned(),
         TroubleCause::HookFails { reason, .. } => {
             yard::HOOK_DETAIL.fill(language, &[("reason", &node_text(language, reason))])
@@ -225,7 +240,7 @@ fn links(viewer: &Viewer, cause: &TroubleCause) -> (Vec<(String, String)>, bool)
         TroubleCause::OverLimit { .. } => {
             (vec![link(yard::SEE_REMOVALS, format!("{ROOT}/plan#removals"))], false)
         }
-        TroubleCause::Blocked { .. } => {
+        TroubleCause::Blocked { .. } | TroubleCause::NotServed { .. } => {
             (vec![link(yard::OPEN_PLAN, format!("{ROOT}/plan"))], false)
         }
         TroubleCause::HookFails { .. } => (vec![place(viewer, &TroublePlace::Shares)], false),

@@ -12,6 +12,16 @@ texts! {
     STEP_COPIES = "Copies", "복사";
     STEP_REMOVALS = "Removals", "삭제";
     STEP_FAILURES = "Failures", "실패";
+    STEP_TROUBLES = "Troubles", "장애";
+    TROUBLES_SENTENCE = "Troubles that are over: the last {n} of this node since {at}. It forgets them when it restarts.", "끝난 장애: 이 노드의 최근 {n}건, {at} 이후. 다시 시작하면 지워집니다.";
+    TROUBLES_EMPTY = "No trouble has ended since this node started", "이 노드를 시작한 뒤 끝난 장애 없음";
+    TROUBLES_NONE = "No trouble that is over matches", "조건에 맞는 끝난 장애 없음";
+    TROUBLE = "Trouble", "장애";
+    TROUBLE_FIELD = "Part of the trouble", "장애의 일부";
+    TROUBLE_BEGIN = "Began", "시작";
+    TROUBLE_END = "Ended", "종료";
+    TROUBLE_LASTED = "Lasted", "지속";
+    TROUBLE_FOR = "for {duration}, now over", "{duration} 지속 후 해소";
     HISTORY_BY = "Asked by, such as planner", "요청자, 예: planner";
     HISTORY_EMPTY = "Nothing is on record", "기록 없음";
     HISTORY_EMPTY_BODY = "Copies and removals stand here once they have ended.", "복사와 삭제가 끝나면 이곳에 표시됩니다.";

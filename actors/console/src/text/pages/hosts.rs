@@ -72,6 +72,8 @@ texts! {
     HEALTH_SENTENCE = "Of {spans}: {up} up, {suspect} suspect, {down} down.", "{spans} 중 정상 {up}, 의심 {suspect}, 응답 없음 {down}.";
     EACH_MARK = "each mark is half an hour", "표시 하나가 30분";
     NOTHING_BECAUSE = "Nothing goes there because", "복사하지 않는 이유";
+    NOTHING_FROM_BECAUSE = "It serves no copies because", "원본을 제공하지 않는 이유";
+    FREE_TO_SERVE = "It serves copies", "원본 제공 중";
     FREE_TO_TAKE = "It takes copies", "사본을 받는 중";
     UNTIL = "until {at}, after {failures}: {reason}", "{at}까지, {failures} 후: {reason}";
     ROOM_TO_LIMIT = "Its disk has room: {room} to its limit.", "디스크 여유: 한도까지 {room}.";
@@ -105,6 +107,7 @@ texts! {
     NO_TRAFFIC = "Its worker reports no traffic", "워커가 트래픽을 보고하지 않음";
     HISTORY_HERE = "Last on this host", "이 호스트의 최근 기록";
     HISTORY_LINK = "History of this host", "이 호스트의 이력";
+    TROUBLES_SINCE = "troubles since {at}", "장애는 {at} 이후";
     NO_HISTORY = "Nothing was copied or removed here", "이 호스트에서 복사하거나 삭제한 것이 없음";
     ASK_DRAIN_TEXT = "No new copies go there. The files there are copied elsewhere and then removed. “Activate” ends it at any time.", "새 사본을 받지 않으며, 파일을 다른 곳에 복사한 뒤 삭제합니다. 언제든 “운영으로 전환”으로 끝낼 수 있습니다.";
     ASK_MAINTAIN_TEXT = "The node asks nothing there and sends no copies; the files there count as placed. “Activate” ends it at any time.", "상태를 확인하지 않고 사본도 보내지 않습니다. 파일은 배치된 것으로 셉니다. 언제든 “운영으로 전환”으로 끝낼 수 있습니다.";

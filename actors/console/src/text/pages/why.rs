@@ -30,7 +30,15 @@ texts! {
     UNPIN = "Unpin", "고정 해제";
     SAME_AS_COMMAND = "The same as a command", "같은 동작의 명령";
     HOST_FINE = "Nothing keeps copies away from it.", "복사를 막는 것이 없습니다.";
+    SOURCE_FINE = "Nothing keeps it from serving copies.", "원본 제공을 막는 것이 없습니다.";
     NOT_IN_THE_WAY = "Not in the way", "문제없는 항목";
+    LAST_ANSWER = "Last answer: {at}.", "마지막 응답: {at}.";
+    ASKED_AGAIN = "The node asks again every {interval}, and uses it again once it answers.", "노드가 {interval} 간격으로 다시 확인하며, 응답하면 다시 사용합니다.";
+    ENDS_BY_MODE = "“Activate” ends it at any time.", "언제든 “운영으로 전환”으로 끝낼 수 있습니다.";
+    ENDS_BY_RETURN = "Its files count again once it answers.", "다시 응답하면 파일을 다시 배치된 것으로 셉니다.";
+    ENDS_BY_LIST = "The node asks for it again by itself.", "노드가 자동으로 다시 확인합니다.";
+    ENDS_BY_TRUST = "It ends by itself. “Trust again” ends it now.", "자동으로 끝납니다. “다시 신뢰”로 바로 끝낼 수 있습니다.";
+    ENDS_BY_LINK = "It ends when others use less of its link.", "다른 사용이 줄면 끝납니다.";
     OK_MODE = "it is in operation", "운영 중";
     OK_ANSWERS = "it answers its probes", "상태 확인에 응답";
     OK_KNOWN = "its program, files and disk are known", "프로그램, 파일 목록, 디스크 확인됨";
@@ -78,5 +86,14 @@ texts! {
     H_NO_SOURCE = "no free source can serve it", "제공할 수 있는 원본 서버 없음";
     H_BUSY = "serves as many copies as it may", "최대 수만큼 제공 중";
     H_NO_FILE = "does not have the file", "이 파일이 없음";
+    H_HOLDS_DOWN = "holds the file, does not answer", "파일 보유, 응답 없음";
+    ONLY_ON_SINCE = "Only on {host}, which does not answer since {since}.", "{host}에만 있으며, 이 호스트는 응답하지 않습니다. 시작: {since}.";
+    ONLY_ON = "Only on {host}, which does not answer.", "{host}에만 있으며, 이 호스트는 응답하지 않습니다.";
+    ONLY_ON_SILENT = "Only on hosts that do not answer: {hosts}.", "응답하지 않는 호스트에만 있습니다: {hosts}.";
+    REACH_LOST = "If it stays silent until {at}, it is presumed lost, and the file is copied again.", "{at}까지 응답이 없으면 유실로 추정하고 파일을 다시 복사합니다.";
+    REACH_NO_MASTER = "No source lists a master, so nobody can copy it again.", "원본 서버 목록에 원본이 없어 다시 복사할 수 없습니다.";
+    REACH_PIN = "To have it sooner: pin it, then copy it to another host.", "더 빨리 제공하려면 고정한 다음 다른 호스트로 복사하십시오.";
+    REACH_COPY = "To have it sooner: copy it to another host.", "더 빨리 제공하려면 다른 호스트로 복사하십시오.";
+    REACH_HOST = "Otherwise repair the host: `systemctl status reelyard-worker` says whether its worker runs.", "또는 호스트를 고치십시오. 워커 실행 여부: `systemctl status reelyard-worker`";
     H_OVER = "over its limit", "한도 초과";
 }

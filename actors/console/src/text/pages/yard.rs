@@ -50,6 +50,10 @@ texts! {
     HOOK_TITLE = "The webhook {hook} fails, since {since}", "웹훅 {hook} 실패, {since}";
     HOOK_TITLE_SHORT = "The webhook {hook} fails", "웹훅 {hook} 실패";
     HOOK_DETAIL = "{reason}. Notifications wait and are sent when it answers.", "{reason}. 알림은 대기하며, 응답하면 전송합니다.";
+    NOT_SERVED_TITLE = "{now} of the requests of the last hour were served by no copy", "지난 1시간 사본에서 제공되지 않은 요청 {now}";
+    NOT_SERVED_USUAL = "In the last day it was {usual}.", "지난 하루는 {usual}입니다.";
+    NOT_SERVED_NEXT = "Viewers may notice. See why the files wait for copies, and whether a destination answers.", "시청자에게 영향을 줄 수 있습니다. 파일이 복사를 기다리는 이유와 저장 서버의 응답을 확인하십시오.";
+    WRONG_ONE = "{n}, since {at}", "{n}, {at}부터";
     SEEN_SINCE = "Since {since}.", "시작: {since}.";
     SEE_ONLY_FILES = "See the {n} files", "파일 {n}개 보기";
     SEE_HOSTS = "See them", "목록 보기";

@@ -1,17 +1,17 @@
 //! The table of files, its panel "Why?", and a filter that finds nothing.
 
-use reelyard_console::Viewer;
 use reelyard_console::frame::{NavPage, PageParts};
 use reelyard_console::pages::files::{
     FileCondition, FileLine, FileTotals, FilesPageModel, FilesPageQuery, render,
 };
 use reelyard_console::pages::why::{
-    DestinationAnswer, HeldCopy, HostObstacle, SourceAnswer, WhyAnswer, WhyFile,
+    DestinationAnswer, HeldCopy, HostObstacle, PassedReason, SourceAnswer, WhyAnswer, WhyFile,
 };
 use reelyard_console::parts::act::{CommandLines, CurlCall};
 use reelyard_console::parts::table::RowPage;
+use reelyard_console::{Moment, Viewer};
 
-use super::NAMES;
+use super::{NAMES, NOW, ago};
 
 fn line(index: usize) -> FileLine {
     let conditions = [
@@ -95,6 +95,7 @@ pub fn explained() -> WhyFile {
         host: format!("10.4.2.{last}:8888"),
         says,
         room,
+        is_down: false,
     };
     WhyFile {
         name: NAMES[0].into(),
@@ -107,7 +108,12 @@ pub fn explained() -> WhyFile {
         requests_a_day: Some(210.4),
         size: Some(10_307_921_510),
         master_dir: Some("/data/masters-2".into()),
-        copies: vec![HeldCopy { host: "10.4.2.29:8888".into(), decision: String::new() }],
+        copies: vec![HeldCopy {
+            host: "10.4.2.29:8888".into(),
+            decision: String::new(),
+            is_down: false,
+            since: None,
+        }],
         sources: vec![
             source(11, HostObstacle::Busy),
             source(12, HostObstacle::Busy),
@@ -139,4 +145,30 @@ pub fn explained() -> WhyFile {
 pub fn why(viewer: &Viewer) -> PageParts {
     let query = FilesPageQuery { why: NAMES[0].into(), ..FilesPageQuery::default() };
     parts(viewer, &query, &FilesPageModel { why: Some(explained()), ..model() })
+}
+
+/// The same for a file whose only host does not answer.
+pub fn out_of_reach(viewer: &Viewer) -> PageParts {
+    let held = |last: u8| HeldCopy {
+        host: format!("10.4.2.{last}:8888"),
+        decision: String::new(),
+        is_down: true,
+        since: Some(ago(1069)),
+    };
+    let why = WhyFile {
+        answer: None,
+        passed: Some(PassedReason::Placed),
+        place: None,
+        copies: vec![held(31)],
+        destinations: vec![DestinationAnswer {
+            host: held(31).host,
+            says: HostObstacle::Holds,
+            room: None,
+            is_down: true,
+        }],
+        lost_at: Some(Moment(NOW.0 + 258_000_000)),
+        ..explained()
+    };
+    let query = FilesPageQuery { why: NAMES[0].into(), ..FilesPageQuery::default() };
+    parts(viewer, &query, &FilesPageModel { why: Some(why), ..model() })
 }

@@ -10,8 +10,8 @@ use reelyard_console::pages::hosts::{
     HostCondition, HostLine, HostModeWord, HostRoleWord, HostTotals, HostsPageModel,
     HostsPageQuery, LinkShare, render,
 };
-use reelyard_console::pages::why::HostObstacle;
-use reelyard_console::pages::yard::{RecentLine, RecentStep};
+use reelyard_console::pages::why::{HostObstacle, HostSilence, ObstacleFact};
+use reelyard_console::pages::yard::{EndedTrouble, RecentLine, RecentStep, TroubleCause};
 use reelyard_console::parts::act::CommandLines;
 use reelyard_console::parts::bars::DiskLevel;
 use reelyard_console::parts::dialog::{AskDialog, NamedThings};
@@ -154,6 +154,7 @@ pub fn ask(viewer: &Viewer) -> PageParts {
         }),
         left_out: vec!["Left out: 10.4.2.31 (does not answer).".into()],
         warning: Some("14.2 TiB are to move, other destinations have 9.1 TiB of room. 5.1 TiB would stay.".into()),
+        refused: None,
         is_final: true,
         verb: "Drain 27 hosts".into(),
         action: "/console/hosts/drain".into(),
@@ -173,11 +174,21 @@ pub fn ask(viewer: &Viewer) -> PageParts {
 pub fn why(viewer: &Viewer) -> PageParts {
     let line = destination(10);
     let query = HostsPageQuery { why: line.host.clone(), ..HostsPageQuery::default() };
+    let silence = HostSilence {
+        misses: 216,
+        last_answer: Some(ago(1069)),
+        interval: 4,
+        lost_at: Some(Moment(NOW.0 + 258_000_000)),
+    };
     let reasons = vec![
-        (HostObstacle::NotUp, "connection refused, 216 probes in a row".to_owned()),
-        (HostObstacle::BacksOff, "31 failures, until 14:41".to_owned()),
+        obstacle(HostObstacle::NotUp, "connection refused", Some(silence)),
+        obstacle(HostObstacle::BacksOff, "31 failures, until 14:41", None),
     ];
     parts(viewer, &query, &HostsPageModel { why: Some((line, reasons)), ..model() })
+}
+
+fn obstacle(obstacle: HostObstacle, detail: &str, silence: Option<HostSilence>) -> ObstacleFact {
+    ObstacleFact { obstacle, detail: detail.to_owned(), silence }
 }
 
 pub fn one(viewer: &Viewer) -> PageParts {
@@ -218,10 +229,17 @@ fn host_page(viewer: &Viewer, traffic_as_table: bool) -> PageParts {
         failed_copies: 31,
         lost_at: Some(Moment(NOW.0 + 258_000_000)),
         health: spans.collect(),
-        obstacles: vec![(
+        obstacles: vec![obstacle(
             HostObstacle::NotUp,
-            "3 failed probes make a host down: heartbeat.down_after".into(),
+            "connection refused",
+            Some(HostSilence { misses: 216, interval: 4, ..HostSilence::default() }),
         )],
+        ended: vec![EndedTrouble {
+            cause: TroubleCause::Suspect { host: "10.4.2.31:8888".into() },
+            from: ago(9000),
+            to: ago(8700),
+        }],
+        ended_since: Some(ago(90_000)),
         breakers: vec![Breaker {
             of: BreakerRole::Destination,
             is_probation: false,

@@ -125,6 +125,7 @@ pub fn all(viewer: &Viewer) -> Vec<Sample> {
     add("host-table", hosts::one_with_table(viewer));
     add("files", files::table(viewer));
     add("files-why", files::why(viewer));
+    add("files-out-of-reach", files::out_of_reach(viewer));
     add("files-nothing", files::nothing(viewer));
     add("tasks", tasks::table(viewer));
     add("shares", given_out::links(viewer));
@@ -135,6 +136,7 @@ pub fn all(viewer: &Viewer) -> Vec<Sample> {
     add("map", given_out::requests(viewer));
     add("map-table", given_out::requests_table(viewer));
     add("history", record::past(viewer));
+    add("history-troubles", record::ended_troubles(viewer));
     add("audit", record::changes(viewer));
     add("cluster", nodes::three(viewer));
     add("settings", record::values(viewer));

@@ -6,12 +6,14 @@ use reelyard_console::pages::access::{
 };
 use reelyard_console::pages::audit::{self, AuditLineView, AuditPageModel, AuditPageQuery};
 use reelyard_console::pages::guide::{self, GuideChapter, GuidePageModel};
-use reelyard_console::pages::history::{self, HistoryPageModel, HistoryPageQuery, HistoryRow};
+use reelyard_console::pages::history::{
+    self, EndedTroubles, HistoryPageModel, HistoryPageQuery, HistoryRow, HistoryStepFilter,
+};
 use reelyard_console::pages::settings::{
     self, InputCondition, InputFileLine, RecordedVersion, SettingDifference, SettingEffect,
     SettingLine, SettingsPageModel, SettingsPageQuery, SettingsRecord, ValueOrigin, VersionChanges,
 };
-use reelyard_console::pages::yard::{RecentLine, RecentStep};
+use reelyard_console::pages::yard::{EndedTrouble, RecentLine, RecentStep, TroubleCause};
 use reelyard_console::parts::act::list_lines_at;
 use reelyard_console::parts::table::RowPage;
 use reelyard_console::text::Language;
@@ -45,8 +47,21 @@ pub fn past(viewer: &Viewer) -> PageParts {
             next: Some("/console/history?after=9".into()),
         },
         span: [None, None],
+        troubles: None,
     };
     let query = HistoryPageQuery { host: "10.4.2.27:8888".into(), ..HistoryPageQuery::default() };
+    let title = NavPage::History.title().of(viewer.language);
+    PageParts::new(NavPage::History, title, history::render(&query, &model, viewer))
+}
+
+pub fn ended_troubles(viewer: &Viewer) -> PageParts {
+    let host = "10.4.2.27:8888".to_owned();
+    let causes = [TroubleCause::Suspect { host }, TroubleCause::NoLeader];
+    let rows = causes.map(|cause| EndedTrouble { cause, from: ago(9000), to: ago(8000) });
+    let troubles = EndedTroubles { since: ago(90_000), kept: 2, rows: rows.to_vec() };
+    let model = HistoryPageModel { troubles: Some(troubles), ..HistoryPageModel::default() };
+    let query =
+        HistoryPageQuery { step: Some(HistoryStepFilter::Troubles), ..HistoryPageQuery::default() };
     let title = NavPage::History.title().of(viewer.language);
     PageParts::new(NavPage::History, title, history::render(&query, &model, viewer))
 }

@@ -111,6 +111,7 @@ fn figures() -> YardFigures {
         served_curve: vec![99.6, 99.6, 99.5, 99.6, 99.6, 99.5, 99.1, 98.0, 97.4],
         hot: 9,
         hot_unplaced: 2,
+        hot_out_of_reach: 0,
         due: 38,
         next_due: Some(Moment(NOW.0 + 360_000)),
     }

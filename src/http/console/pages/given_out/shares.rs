@@ -45,7 +45,7 @@ pub async fn show(
     let visitor = Visitor::of(&request, &state, &AccessScope::SharesRead)?;
     let query = SharesPageQuery::parse(request.query_string());
     let mut model = model(&state, &query, &visitor.viewer).await?;
-    if query.new && visitor.viewer.rights.shares {
+    if query.new && visitor.viewer.rights.shares && !model.has_no_root {
         let found = new_link::found(&state, &query.path).await;
         let pairs = QueryPairs::parse(request.query_string());
         let typed =

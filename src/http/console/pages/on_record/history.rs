@@ -19,6 +19,7 @@ use reelyard_core::page_order::PageRange;
 use reelyard_yard::remover::Ending;
 use reelyard_yard::task_manager::TaskState;
 
+use super::ended_troubles;
 use super::instants::instant;
 use crate::csv;
 use crate::http::api::audit_calls::row_filter::instant as read_instant;
@@ -46,7 +47,10 @@ pub async fn show(
     let query = HistoryPageQuery::parse(request.query_string());
     let viewer = visitor.viewer.clone();
     let render = move |state: &NodeHttpState| {
-        let model = model(state, &query, &viewer.zone)?;
+        let model = match query.step {
+            Some(HistoryStepFilter::Troubles) => ended_troubles::model(state, &query, &viewer)?,
+            _ => model(state, &query, &viewer.zone)?,
+        };
         Ok::<_, ProblemResponse>(history::render(&query, &model, &viewer))
     };
     let content = computed(&state, render).await??;
@@ -133,7 +137,7 @@ fn filter(query: &HistoryPageQuery, zone: &TimeZone) -> Result<HistoryFilter, Pr
         what: match query.step {
             Some(HistoryStepFilter::Copies) => Some(Kind::Copy),
             Some(HistoryStepFilter::Removals) => Some(Kind::Removal),
-            Some(HistoryStepFilter::Failures) | None => None,
+            Some(HistoryStepFilter::Failures | HistoryStepFilter::Troubles) | None => None,
         },
         part: query.q.trim().to_owned(),
         failed: query.step == Some(HistoryStepFilter::Failures),
@@ -187,6 +191,13 @@ pub async fn export(
         _ => (false, "application/jsonl", "history.jsonl"),
     };
     let head = if is_csv { CSV_HEAD } else { "" };
+    if query.step == Some(HistoryStepFilter::Troubles) {
+        let text = ended_troubles::export(&state, &query, &visitor.viewer, is_csv)?;
+        return Ok(HttpResponse::Ok()
+            .insert_header((CONTENT_TYPE, kind))
+            .insert_header((CONTENT_DISPOSITION, format!("attachment; filename=\"{name}\"")))
+            .body(text));
+    }
     let begin = Some((head.to_owned(), HistoryPosition::NEWEST));
     let lines = unfold((begin, filter, state), move |(at, filter, state)| async move {
         let (mut text, from) = at?;

@@ -86,7 +86,7 @@ impl FileSearch<'_> {
             files
         };
         match state {
-            FileStateFilter::Placed => self.placed.all.clone(),
+            FileStateFilter::Placed => self.placed.in_reach(),
             FileStateFilter::Hot => self.files.hits.keys().map(|file| file.0).collect(),
             FileStateFilter::OutOfReach => self.placed.out_of_reach.clone(),
             FileStateFilter::Ignored => {

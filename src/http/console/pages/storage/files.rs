@@ -67,8 +67,7 @@ pub fn live_parts(state: &NodeHttpState, query: &str, viewer: &Viewer) -> Vec<Li
 
 fn model(state: &NodeHttpState, query: &FilesPageQuery) -> FilesPageModel {
     let files = FileListSnapshot::new(state);
-    let beats = state.actors.heartbeat_view.load();
-    let placed = PlacedFiles::new(&files.snapshot.tasks, &beats);
+    let placed = PlacedFiles::of(&files.snapshot.tasks, &files.down);
     let listed = listed_files(&files.snapshot.catalog);
     let removals = state.actors.remover_views.load();
     let first = query.after.parse().unwrap_or(0);
@@ -85,7 +84,7 @@ fn model(state: &NodeHttpState, query: &FilesPageQuery) -> FilesPageModel {
         matching: Some(matching as u64),
         rows: shown
             .iter()
-            .map(|file| line(state, &files, &placed, *file, removals.pins.contains_key(file)))
+            .map(|file| line(state, &files, *file, removals.pins.contains_key(file)))
             .collect(),
         page: RowPage {
             first: if shown.is_empty() { 0 } else { first as u64 + 1 },
@@ -119,8 +118,7 @@ fn has_ranking(catalog: &CatalogView) -> bool {
 /// All files that match the filter of a page, in the order of the list.
 pub fn matching_files(state: &NodeHttpState, query: &FilesPageQuery) -> Vec<FileId> {
     let files = FileListSnapshot::new(state);
-    let beats = state.actors.heartbeat_view.load();
-    let placed = PlacedFiles::new(&files.snapshot.tasks, &beats);
+    let placed = PlacedFiles::of(&files.snapshot.tasks, &files.down);
     let listed = listed_files(&files.snapshot.catalog);
     let query = &FilesPageQuery { sort: SortBy::default(), ..query.clone() };
     let search = search(state, query, &files, &placed, &listed);
@@ -131,7 +129,7 @@ fn totals(files: &FileListSnapshot, placed: &PlacedFiles, listed: &RoaringBitmap
     let tasks = &files.snapshot.tasks;
     FileTotals {
         all: files.len() as u64,
-        placed: listed.intersection_len(&placed.all),
+        placed: listed.intersection_len(&placed.in_reach()),
         waiting: tasks.plan.wanted.saturating_sub(tasks.open.len() as u64),
         copying: tasks.open.len() as u64,
         hot: files.hits.len() as u64,
@@ -144,7 +142,6 @@ fn totals(files: &FileListSnapshot, placed: &PlacedFiles, listed: &RoaringBitmap
 fn line(
     state: &NodeHttpState,
     files: &FileListSnapshot,
-    placed: &PlacedFiles,
     file: FileId,
     is_pinned: bool,
 ) -> FileLine {
@@ -153,13 +150,10 @@ fn line(
     let curve = files.snapshot.catalog.hit_curve(file);
     FileLine {
         rank: view.rank.map(u64::from),
-        condition: match placed.out_of_reach.contains(file.0) {
-            true => FileCondition::OutOfReach,
-            false => condition(view.state),
-        },
+        condition: condition(view.state),
         is_hot: view.hits > 0,
         is_pinned,
-        hosts: hosts.map(|host| (host.to_string(), placed.down.contains(host))).collect(),
+        hosts: hosts.map(|host| (host.to_string(), files.down.contains(host))).collect(),
         hits: u64::from(view.hits),
         curve: curve.iter().map(|hits| *hits as f32).collect(),
         requests_a_day: view.requests_a_day,

@@ -13,7 +13,7 @@ use reelyard_console::pages::host::{
     self, Breaker, BreakerRole, DrainFacts, HostPageModel, HostTraffic, OnlyHereFile, OtherManager,
 };
 use reelyard_console::pages::hosts::{HostCondition, HostLine};
-use reelyard_console::pages::yard::{RecentLine, TRAFFIC_TABLE};
+use reelyard_console::pages::yard::{EndedTrouble, RecentLine, TRAFFIC_TABLE};
 use reelyard_console::parts::chart::ChartMark;
 use reelyard_console::parts::dialog::AskDialog;
 use reelyard_console::text::yard as words;
@@ -23,6 +23,7 @@ use reelyard_core::names::FileId;
 use roaring::RoaringBitmap;
 
 use super::dialogs::{drain_dialog, host_dialogs};
+use super::host_obstacles;
 use super::most_asked::most_asked;
 use crate::http::computing::computed;
 use crate::http::console::answer;
@@ -86,7 +87,9 @@ fn model(state: &NodeHttpState, view: &HostView, asked: &str, viewer: &Viewer) -
     let failed = state.last_hour().failed_by_destination.get(&view.host).copied();
     let lines: Vec<RecentLine> = recent::lines(state, Some(view.host), RECENT);
     let only = only_here(&tasks, view.host);
-    let obstacles = line.obstacle.into_iter().map(|obstacle| (obstacle, String::new()));
+    let (begun, ended) = state.overview.ended_troubles();
+    let is_here = |ended: &EndedTrouble| ended.cause.host() == Some(line.host.as_str());
+    let ended: Vec<EndedTrouble> = ended.into_iter().filter(is_here).take(RECENT).collect();
     HostPageModel {
         program: program(view.kind),
         is_configured: view.configured,
@@ -104,7 +107,7 @@ fn model(state: &NodeHttpState, view: &HostView, asked: &str, viewer: &Viewer) -
         lost_at: view.silent_since.filter(|_| is_silent).map(|at| Moment(at.after(after).0)),
         drain: view.draining.as_ref().map(drain),
         health: state.overview.health(view.host),
-        obstacles: obstacles.collect(),
+        obstacles: host_obstacles::of_host(state, view),
         breakers: view.breakers.iter().map(breaker).collect(),
         only_files: only.map(|only| files_shown(state, &only, is_silent)).unwrap_or_default(),
         disk_size: view.disk.as_ref().map(|disk| disk.used.saturating_add(disk.avail)),
@@ -120,6 +123,8 @@ fn model(state: &NodeHttpState, view: &HostView, asked: &str, viewer: &Viewer) -
         sends_below: view.sends_below.map(|rate| rate.0),
         receives_below: view.receives_below.map(|rate| rate.0),
         recent: lines,
+        ended_since: begun.map(|at| Moment(at.0)).filter(|_| !ended.is_empty()),
+        ended,
         ask: ask_of(state, asked, &line, viewer),
         line,
     }

@@ -16,6 +16,7 @@ use reelyard_console::parts::table::RowPage;
 use reelyard_core::host::HostAddr;
 
 use super::dialogs::{drain_dialog, host_dialogs, new_hosts};
+use super::host_obstacles;
 use crate::http::computing::computed;
 use crate::http::console::answer;
 use crate::http::console::chosen::ChosenRows;
@@ -23,7 +24,7 @@ use crate::http::console::live_part::LivePart;
 use crate::http::console::posted_form::typed_in;
 use crate::http::console::refusal::ConsoleRefusal;
 use crate::http::console::visitor::Visitor;
-use crate::http::host_facts::host_views;
+use crate::http::host_facts::{host_views, one_host};
 use crate::http::node_state::NodeHttpState;
 use crate::http::overview::{DiskMarks, host_lines};
 
@@ -113,10 +114,10 @@ fn model(state: &NodeHttpState, query: &HostsPageQuery, viewer: &Viewer) -> Host
                 .then(|| at(before.map_or_else(String::new, |line| line.host.clone()))),
             next: next.map(|line| at(line.host.clone())),
         },
-        why: why.map(|line| {
-            let obstacles = line.obstacle.into_iter().map(|obstacle| (obstacle, String::new()));
-            let obstacles = obstacles.collect();
-            (line, obstacles)
+        why: why.and_then(|line| {
+            let host = one_host(state, line.host.parse().ok()?).ok()?;
+            let obstacles = host_obstacles::of_host(state, &host);
+            Some((line, obstacles))
         }),
         rows,
         ask,

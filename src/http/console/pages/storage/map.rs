@@ -17,7 +17,6 @@ use reelyard_console::parts::panel::page_sentence;
 use reelyard_core::host::HostAddr;
 use reelyard_core::names::FileId;
 use reelyard_yard::catalog::views::CatalogView;
-use reelyard_yard::heartbeat::Health;
 use reelyard_yard::task_manager::TaskManagerView;
 
 use crate::http::computing::computed;
@@ -80,11 +79,10 @@ fn heat_map(state: &NodeHttpState) -> HeatMap {
     let hosts: Vec<HostAddr> = destinations.map(|host| host.host).collect();
     let column: BTreeMap<HostAddr, usize> =
         hosts.iter().enumerate().map(|(index, host)| (*host, index)).collect();
-    let is_down = |host: HostAddr| beats.of(host).is_some_and(|beat| beat.health == Health::Down);
     HeatMap {
         hosts: hosts
             .iter()
-            .map(|host| HeatHost { host: host.to_string(), is_down: is_down(*host) })
+            .map(|host| HeatHost { host: host.to_string(), is_down: beats.is_down(*host) })
             .collect(),
         rows: most_wanted(&catalog)
             .into_iter()

@@ -6,6 +6,7 @@ pub mod file_export;
 mod file_search;
 pub mod files;
 pub mod host;
+mod host_obstacles;
 pub mod hosts;
 pub mod map;
 mod most_asked;

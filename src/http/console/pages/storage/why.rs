@@ -2,14 +2,17 @@
 
 use actix_web::web;
 use reelyard_api::ExplainView;
+use reelyard_console::Moment;
 use reelyard_console::pages::why::{
     DestinationAnswer, HeldCopy, HostObstacle, SourceAnswer, WhyAnswer, WhyFile,
 };
 use reelyard_console::parts::act::{CommandLines, CurlCall};
 use reelyard_core::names::{FileName, NameText};
+use reelyard_yard::heartbeat::HeartbeatView;
 use reelyard_yard::task_manager::plan::{HostUsability, MasterState, PlanVerdict};
 
 use crate::http::api::yard_calls::explain;
+use crate::http::host_facts::one_host;
 use crate::http::node_state::NodeHttpState;
 use crate::http::overview::yard_model::reasons::passed;
 use crate::http::problem::ProblemResponse;
@@ -30,7 +33,17 @@ pub async fn of_file(
     let removals = state.actors.remover_views.load();
     let size = file.and_then(|file| catalog.master_sizes.get(file));
     let wanted = state.actors.task_views.load().plan.wanted;
-    let hot_from = state.live.now().config.yard.event_log.hit_base.get();
+    let in_force = state.live.now();
+    let hot_from = in_force.config.yard.event_log.hit_base.get();
+    let beats = state.actors.heartbeat_view.load();
+    let explained = explained(&view, &beats);
+    // With another holder the file is in reach, and no silence makes the node copy it again.
+    let is_silent =
+        !explained.copies.is_empty() && explained.copies.iter().all(|copy| copy.is_down);
+    let silent = view.explanation.held_on.iter().filter(|_| is_silent);
+    let silent = silent.filter_map(|held| one_host(state, held.host).ok());
+    let after = in_force.config.yard.hosts.presumed_lost_after;
+    let lost_at = silent.filter_map(|host| host.silent_since).map(|at| at.after(after).0).min();
     Ok(Some(WhyFile {
         rank: view.explanation.rank.map(u64::from),
         ranked: catalog.ranking.as_ref().map(|ranking| ranking.files().len() as u64),
@@ -38,7 +51,8 @@ pub async fn of_file(
         hot_from: Some(u64::from(hot_from)),
         size: size.or_else(|| size_of(&view.explanation.master)),
         is_pinned: file.is_some_and(|file| removals.pins.contains_key(&file)),
-        ..explained(&view)
+        lost_at: lost_at.map(Moment),
+        ..explained
     }))
 }
 
@@ -64,7 +78,7 @@ fn size_of(master: &MasterState) -> Option<u64> {
     }
 }
 
-fn explained(view: &ExplainView) -> WhyFile {
+fn explained(view: &ExplainView, beats: &HeartbeatView) -> WhyFile {
     let explanation = &view.explanation;
     let (answer, passed) = match explanation.verdict {
         PlanVerdict::Skipped(why) => (None, passed(why)),
@@ -84,7 +98,7 @@ fn explained(view: &ExplainView) -> WhyFile {
             _ => None,
         },
         task: explanation.task.map(|task| task.to_string()),
-        copies: copies(view),
+        copies: copies(view, beats),
         sources: explanation
             .sources
             .iter()
@@ -101,6 +115,7 @@ fn explained(view: &ExplainView) -> WhyFile {
                 host: destination.host.to_string(),
                 says: obstacle(destination.usability),
                 room: destination.room,
+                is_down: beats.is_down(destination.host),
             })
             .collect(),
         commands: commands(&name),
@@ -109,11 +124,14 @@ fn explained(view: &ExplainView) -> WhyFile {
     }
 }
 
-fn copies(view: &ExplainView) -> Vec<HeldCopy> {
+fn copies(view: &ExplainView, beats: &HeartbeatView) -> Vec<HeldCopy> {
     let held = view.explanation.held_on.iter().map(|held| {
         let decision = view.copies.iter().find(|copy| copy.host == held.host);
         let decision = decision.map(|copy| copy.outlook.words()).unwrap_or_default();
-        HeldCopy { host: held.host.to_string(), decision }
+        let is_down = beats.is_down(held.host);
+        let since = beats.of(held.host).and_then(|beats| beats.changed).filter(|_| is_down);
+        let since = since.map(|at| Moment(at.0));
+        HeldCopy { host: held.host.to_string(), decision, is_down, since }
     });
     held.collect()
 }

@@ -72,6 +72,7 @@ fn dialog(word: &str, lines: &[HostLine], back: &str, viewer: &Viewer) -> Option
         only_there: None,
         left_out: Vec::new(),
         warning: None,
+        refused: None,
         is_final: word == "remove",
         verb: verb.fill(language, &[("hosts", &hosts)]),
         action: format!("{ROOT}/host-actions/{word}"),
