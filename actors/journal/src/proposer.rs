@@ -140,11 +140,14 @@ impl CommitProposer {
     /// Why a commit finds no room.
     fn no_room(&self, on_full_disk: OnFullDisk) -> Option<String> {
         let room = self.room.borrow();
-        let has_reserve = room.free.saturating_add(room.reserve) >= LEAST_WITH_RESERVE;
-        match on_full_disk {
-            OnFullDisk::UseReserve if has_reserve => None,
-            OnFullDisk::UseReserve | OnFullDisk::Refuse => room.full.clone(),
-        }
+        let left = room.free.saturating_add(room.reserve);
+        let half = LEAST_WITH_RESERVE + room.wanted.saturating_sub(LEAST_WITH_RESERVE) / 2;
+        let has_room = match on_full_disk {
+            OnFullDisk::UseReserve => left >= LEAST_WITH_RESERVE,
+            OnFullDisk::UseHalfOfReserve => left >= half,
+            OnFullDisk::Refuse => false,
+        };
+        room.full.clone().filter(|_| !has_room)
     }
 
     fn submit(

@@ -9,6 +9,7 @@ mod election;
 mod leadership;
 mod member;
 mod messages;
+mod on_full_disk;
 mod ownership;
 mod piece;
 mod replica;
@@ -30,12 +31,13 @@ pub use member::{
     FORMAT_LEVEL, LOWEST_FORMAT_LEVEL, Member, MemberRecord, NodeIdentity, UnreadableMember,
 };
 pub use messages::{Apply, CommitAnswer, CommitError, Install, InstallStage, JournalCommand};
+pub use on_full_disk::OnFullDisk;
 pub use ownership::{
     AppliedEntry, AppliedEvent, Outcomes, Ownership, RequestContext, decode_answers,
 };
 pub use piece::{FrozenPiece, Piece, UnreadableEvent};
 pub use replica::{ReplicaHandle, ReturnedCommit, StateChange};
-pub use replicated_log::{LogHandle, OnFullDisk, ReplicatedLog};
+pub use replicated_log::{LogHandle, ReplicatedLog};
 pub use shapes::compare_shapes;
 pub use shell::{
     Owner, OwnerCommands, OwnerCommits, OwnerReply, OwnerRequests, OwnerTicks, Replicated,

@@ -9,6 +9,8 @@ use reelyard_core::names::NamePin;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::on_full_disk::OnFullDisk;
+
 /// A piece: the part of the durable state that one actor owns. Pure, in memory, rebuilt from the
 /// newest snapshot and the events after it.
 pub trait Piece: Sized + 'static {
@@ -38,10 +40,10 @@ pub trait Piece: Sized + 'static {
     /// event's preconditions again, and a refusal leaves the piece unchanged.
     fn apply(&mut self, at: Millis, event: &Self::Event) -> Result<Self::Outcome, Self::Refusal>;
 
-    /// Whether an event removes a right, such as a leaked link. The journal commits it from the
-    /// reserve while the disk is full. Such events must be few and small.
-    fn may_use_reserve(_event: &Self::Event) -> bool {
-        false
+    /// Treatment of an event while the disk is full. One that removes a right, such as a leaked link, is committed
+    /// from the reserve. Other events leave half of it for those. All of them must be few and small.
+    fn on_full_disk(_event: &Self::Event) -> OnFullDisk {
+        OnFullDisk::Refuse
     }
 
     /// A frozen view of the current piece, to be written elsewhere while the piece changes. It shares

@@ -9,11 +9,12 @@ use reelyard_core::event::{Epoch, RequestId};
 use crate::commits::batch;
 use crate::commits::in_flight::InFlight;
 use crate::messages::{Apply, CommitAnswer, CommitError, Install, InstallStage, JournalCommand};
+use crate::on_full_disk::OnFullDisk;
 use crate::ownership::{
     AppliedEvent, Outcomes, Ownership, RequestContext, decode_answers, to_bytes,
 };
 use crate::piece::Piece;
-use crate::replicated_log::{LogHandle, OnFullDisk};
+use crate::replicated_log::LogHandle;
 
 /// A piece, with everything that connects it to the journal.
 pub struct ReplicaHandle<P: Piece> {
@@ -121,10 +122,7 @@ impl<P: Piece> ReplicaHandle<P> {
         events: Vec<P::Event>,
     ) -> impl Future<Output = ReturnedCommit<P>> + use<P> {
         let (request, is_own) = (asked.request, !asked.remember);
-        let on_full_disk = match !events.is_empty() && events.iter().all(P::may_use_reserve) {
-            true => OnFullDisk::UseReserve,
-            false => OnFullDisk::Refuse,
-        };
+        let on_full_disk = events.iter().map(P::on_full_disk).min().unwrap_or(OnFullDisk::Refuse);
         let commit = self.own.begin_commit(at, asked, events);
         let committing = match commit {
             Some(commit) => Ok(self.journal.commit(commit, on_full_disk)),

@@ -10,15 +10,7 @@ use tokio::sync::watch;
 use crate::Leadership;
 use crate::member::FORMAT_LEVEL;
 use crate::messages::{CommitAnswer, CommitError, JournalCommand};
-
-/// Treatment of a commit while the disk is full.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OnFullDisk {
-    /// The commit is refused with `DiskFull`.
-    Refuse,
-    /// The commit is accepted while the rest of the reserve has room.
-    UseReserve,
-}
+use crate::on_full_disk::OnFullDisk;
 
 /// The part of the replicated log that an owner needs.
 pub trait ReplicatedLog: Send + Sync {

@@ -12,7 +12,8 @@ use tokio::sync::{Notify, oneshot, watch};
 use super::owner::Owner;
 use crate::leadership::Leadership;
 use crate::messages::{Apply, CommitAnswer, CommitError, JournalCommand};
-use crate::replicated_log::{OnFullDisk, ReplicatedLog};
+use crate::on_full_disk::OnFullDisk;
+use crate::replicated_log::ReplicatedLog;
 
 type LateReply = oneshot::Sender<Result<CommitAnswer, CommitError>>;
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use AccessOutcome::{AlreadySo, Applied};
 use reelyard_core::clock::Millis;
 use reelyard_core::event::PieceId;
-use reelyard_replication::{FrozenPiece, Piece, UnreadableEvent};
+use reelyard_replication::{FrozenPiece, OnFullDisk, Piece, UnreadableEvent};
 
 use super::access_table::{AccessTable, SessionsByUse};
 use super::constants::{MOST_LOGIN_LINKS, MOST_SESSIONS, MOST_SESSIONS_OF_ONE};
@@ -37,15 +37,16 @@ impl Piece for AccessTable {
         self.apply_checked(at, event)
     }
 
-    /// Events that take rights away are small, and few at a time.
-    fn may_use_reserve(event: &AccessEvent) -> bool {
-        matches!(
-            event,
+    /// Events that take rights away are small, and few at a time. A person signs in to see what is wrong.
+    fn on_full_disk(event: &AccessEvent) -> OnFullDisk {
+        match event {
             AccessEvent::UserDisabled { .. }
-                | AccessEvent::UserRemoved { .. }
-                | AccessEvent::TokenRevoked { .. }
-                | AccessEvent::SessionsOfEnded { .. }
-        )
+            | AccessEvent::UserRemoved { .. }
+            | AccessEvent::TokenRevoked { .. }
+            | AccessEvent::SessionsOfEnded { .. } => OnFullDisk::UseReserve,
+            AccessEvent::SessionBegun(_) => OnFullDisk::UseHalfOfReserve,
+            _ => OnFullDisk::Refuse,
+        }
     }
 
     fn freeze(&self) -> Box<dyn FrozenPiece> {

@@ -243,8 +243,8 @@ pub const SENTENCES: &[(&str, &str)] = &[
     ),
     ("node {n} leads the yard, and it cannot be reached", "리더 노드 {n}: 연결할 수 없음"),
     (
-        "the disk of {dir} is full, {free} are free: make room for at least {needed} there. Until then everything can be read, links can be revoked, and nothing else can be changed",
-        "디스크 가득 참: {dir}, 여유 {free}. {needed} 이상 확보하십시오. 그때까지 조회와 링크 회수만 할 수 있습니다",
+        "the disk of {dir} is full, {free} are free: make room for at least {needed} there. Until then everything can be read, people can sign in, links can be revoked, and nothing else can be changed",
+        "디스크 가득 참: {dir}, 여유 {free}. {needed} 이상 확보하십시오. 그때까지 조회, 로그인, 링크 회수만 할 수 있습니다",
     ),
     (
         "There is no event log yet, so no file becomes hot: {path} does not exist.",

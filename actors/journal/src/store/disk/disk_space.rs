@@ -30,6 +30,8 @@ pub(crate) struct DiskSpace {
     pub(crate) free: u64,
     /// Bytes that are kept in reserve.
     pub(crate) reserve: u64,
+    /// The wanted size of the reserve.
+    pub(crate) wanted: u64,
     /// Why no commits are accepted until there is room again, and what to do.
     pub(crate) full: Option<String>,
 }
@@ -48,7 +50,8 @@ pub(crate) struct DiskSpaceMonitor {
 impl DiskSpaceMonitor {
     /// Checks the room of the store in `dir`, and keeps `wanted` bytes of it in reserve.
     pub(crate) fn keep(dir: &Path, wanted: u64) -> io::Result<DiskSpaceMonitor> {
-        let state = watch::Sender::new(DiskSpace { reserve: held(dir)?, ..DiskSpace::default() });
+        let state =
+            watch::Sender::new(DiskSpace { reserve: held(dir)?, wanted, ..DiskSpace::default() });
         let looked = Instant::now();
         let mut room =
             DiskSpaceMonitor { dir: dir.to_owned(), wanted, state, looked, refused: None };
@@ -131,7 +134,8 @@ impl DiskSpaceMonitor {
             Err(error) if error.kind() == io::ErrorKind::NotFound => false,
             Err(error) => return Err(error),
         };
-        let mut now = DiskSpace { free: free(&self.dir)?, reserve: 0, full: None };
+        let mut now =
+            DiskSpace { free: free(&self.dir)?, reserve: 0, wanted: self.wanted, full: None };
         now.full = Some(self.words(&now));
         if given_up {
             let why = now.full.as_deref();
@@ -150,7 +154,7 @@ impl DiskSpaceMonitor {
         let needed = 2 * self.low() + self.wanted.saturating_sub(now.reserve);
         format!(
             "the disk of {} is full, {} are free: make room for at least {} there. Until then everything \
-             can be read, links can be revoked, and nothing else can be changed",
+             can be read, people can sign in, links can be revoked, and nothing else can be changed",
             self.dir.display(),
             ByteSize::b(now.free),
             ByteSize::b(needed),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use ShareOutcome::{AlreadySo, Applied};
 use reelyard_core::clock::Millis;
 use reelyard_core::event::{EncodedEvent, PieceId, RequestId};
-use reelyard_replication::{FrozenPiece, Piece, UnreadableEvent};
+use reelyard_replication::{FrozenPiece, OnFullDisk, Piece, UnreadableEvent};
 
 use super::constants::MOST_TAKERS;
 use super::download_cache::CountedDownload;
@@ -47,8 +47,11 @@ impl Piece for ShareTable {
         read.map_err(|error| UnreadableEvent::Body { piece, error: error.to_string() })
     }
 
-    fn may_use_reserve(event: &ShareEvent) -> bool {
-        matches!(event, ShareEvent::Ended { why: ShareEnding::Revoked, .. })
+    fn on_full_disk(event: &ShareEvent) -> OnFullDisk {
+        match event {
+            ShareEvent::Ended { why: ShareEnding::Revoked, .. } => OnFullDisk::UseReserve,
+            _ => OnFullDisk::Refuse,
+        }
     }
 
     fn apply(&mut self, at: Millis, event: &ShareEvent) -> ShareApplyResult {
