@@ -92,11 +92,16 @@ impl fmt::Display for NoDestination {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("No destination is up, so no copies are possible. ")?;
         let NoDestination { down, in_maintenance } = self;
+        let silent = if *down == 1 { "does" } else { "do" };
+        let rests = if *in_maintenance == 1 { "is" } else { "are" };
         match (down, in_maintenance) {
+            (0, 1) => f.write_str("The only one is in maintenance: see reelyard hosts."),
             (0, 0) => f.write_str("None is configured: set hosts.destinations."),
             (0, resting) => write!(f, "All {resting} are in maintenance: see reelyard hosts."),
-            (down, 0) => write!(f, "{down} do not answer: see reelyard hosts."),
-            (down, resting) => write!(f, "{down} do not answer, {resting} are in maintenance."),
+            (down, 0) => write!(f, "{down} {silent} not answer: see reelyard hosts."),
+            (down, resting) => {
+                write!(f, "{down} {silent} not answer, {resting} {rests} in maintenance.")
+            }
         }
     }
 }
@@ -366,4 +371,30 @@ fn input_fault_warnings(view: &TaskManagerView) -> Vec<String> {
         )
     });
     texts.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use reelyard_console::text::{Language, node_words};
+
+    use super::*;
+
+    #[test]
+    fn destinations_are_counted_in_both_numbers_and_languages() {
+        let says = |down, in_maintenance| NoDestination { down, in_maintenance }.to_string();
+        for (down, resting, words) in [
+            (1, 0, "1 does not answer: see reelyard hosts."),
+            (2, 0, "2 do not answer: see reelyard hosts."),
+            (1, 1, "1 does not answer, 1 is in maintenance."),
+            (2, 3, "2 do not answer, 3 are in maintenance."),
+            (0, 1, "The only one is in maintenance: see reelyard hosts."),
+            (0, 2, "All 2 are in maintenance: see reelyard hosts."),
+            (0, 0, "None is configured: set hosts.destinations."),
+        ] {
+            let english = says(down, resting);
+            assert!(english.ends_with(words), "{english}");
+            let korean = node_words(Language::Korean, &english);
+            assert!(!korean.contains("answer") && !korean.contains("is "), "{korean}");
+        }
+    }
 }

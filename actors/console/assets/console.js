@@ -241,8 +241,7 @@
       if (box.checked) row?.setAttribute('aria-selected', 'true');
       else row?.removeAttribute('aria-selected');
     }
-    const head = one('[data-pick-all]');
-    if (head) {
+    for (const head of all('[data-pick-all]')) {
       head.checked = picked > 0 && picked === boxes.length;
       head.indeterminate = picked > 0 && picked < boxes.length;
     }

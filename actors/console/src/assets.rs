@@ -54,11 +54,11 @@ assets! {
     /// Colours, letters and layout.
     STYLE = "console.css", "console.css", "text/css; charset=utf-8",
         "reelyard", "MIT OR Apache-2.0",
-        "97659d39456075a77c223d14bf957dc6b4fcdbd5a86cbb719a47ee19b4fec623";
+        "0e22e094c217c0ba7a7ad6da76d380a28229da8188e5e43a40bb00bf2fcad561";
     /// Keys, ages, selection, copying and dialogs.
     SCRIPT = "console.js", "console.js", "text/javascript; charset=utf-8",
         "reelyard", "MIT OR Apache-2.0",
-        "33fd85d356f59474a4db8cfe72e8c4080957c1ef0f5145edb1437b1223a509d3";
+        "935ac2969919cb8a79f808cdfc31b86e19fcb0349e34233db9d18792df402fd8";
     /// Shapes of states, and icons.
     SPRITE = "sprite.svg", "sprite.svg", "image/svg+xml",
         "reelyard", "MIT OR Apache-2.0",

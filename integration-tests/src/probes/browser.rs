@@ -145,12 +145,21 @@ impl Browser {
         self.ask(Method::POST, &path, &json!({ "text": text })).await.map(drop)
     }
 
-    /// Types keys into the element that has the focus.
+    /// Types keys into the element that has the focus, as soon as it takes keys.
     pub async fn press(&self, keys: &str) -> Result<()> {
-        let active = self.ask(Method::GET, "element/active", &Value::Null).await?;
-        let element = active[ELEMENT].as_str().context("nothing has the focus")?;
-        let path = format!("element/{element}/value");
-        self.ask(Method::POST, &path, &json!({ "text": keys })).await.map(drop)
+        let until = Instant::now() + PATIENCE;
+        loop {
+            let active = self.ask(Method::GET, "element/active", &Value::Null).await?;
+            let element = active[ELEMENT].as_str().context("nothing has the focus")?;
+            let path = format!("element/{element}/value");
+            match self.ask(Method::POST, &path, &json!({ "text": keys })).await {
+                // A dialog that closes hides the field with the focus first.
+                Err(error) if is_hidden(&error) && Instant::now() < until => {
+                    tokio::time::sleep(Duration::from_millis(20)).await;
+                }
+                answer => return answer.map(drop),
+            }
+        }
     }
 
     /// The value of an expression in the page. Its promise is awaited.
@@ -284,6 +293,11 @@ fn wanted() -> Value {
 fn is_replaced(error: &anyhow::Error) -> bool {
     let text = error.to_string();
     text.contains("does not belong to the document") || text.contains("stale element reference")
+}
+
+/// Whether an element takes no keys at this moment. Then none was sent.
+fn is_hidden(error: &anyhow::Error) -> bool {
+    is_replaced(error) || error.to_string().contains("element not interactable")
 }
 
 impl Drop for Browser {

@@ -158,6 +158,8 @@ fn filters(query: &AccessPageQuery) -> FilterBar {
         states_label: access::ACCESS_FIELD,
         states: Vec::new(),
         menus: Vec::new(),
+        orders: None,
+        has_picks: false,
         status: String::new(),
     }
 }

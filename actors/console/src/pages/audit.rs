@@ -6,7 +6,7 @@ use crate::address::{QueryWord, ROOT, SortBy, page_query};
 use crate::format::{count, time_tag, visible_text};
 use crate::parts::act::{CommandLines, command_menu};
 use crate::parts::filter::{
-    FilterBar, FilterChoice, FilterMenu, ROWS, filter_bar_with, further_fields,
+    FilterBar, FilterChoice, FilterMenu, ROWS, filter_bar_with, further_fields, order_menu,
 };
 use crate::parts::icon::{Glyph, icon};
 use crate::parts::mark::{StateMark, Tone, state};
@@ -234,6 +234,10 @@ fn filters(viewer: &Viewer, query: &AuditPageQuery, model: &AuditPageModel) -> F
         states_label: access::OUTCOME,
         states,
         menus: vec![reports_menu(viewer, &base)],
+        orders: order_menu(viewer, &COLUMNS, &query.order(), &|sort: SortBy| {
+            AuditPageQuery { sort, ..base.clone() }.address()
+        }),
+        has_picks: false,
         status,
     }
 }

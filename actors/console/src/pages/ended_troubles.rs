@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use crate::address::{SortBy, host_page};
+use crate::address::SortBy;
 use crate::format::{duration, host_short, time_tag};
 use crate::pages::yard::{EndedTrouble, Trouble, trouble_row};
 use crate::parts::mark::state;
@@ -61,7 +61,7 @@ pub fn ended_table(
                         td.wide data-l="" { (row.title) }
                         td.p1 data-l=(common::HOST.of(language)) {
                             @match ended.cause.host() {
-                                Some(host) => { a href=(host_page(host)) { (host_short(host)) } }
+                                Some(host) => (host_short(host)),
                                 None => "–",
                             }
                         }

@@ -10,7 +10,7 @@ use crate::pages::ended_troubles::{self, ended_table};
 use crate::pages::yard::{EndedTrouble, RecentLine, RecentStep, flow};
 use crate::parts::act::{CommandLines, command_menu, list_lines_at};
 use crate::parts::filter::{
-    FilterBar, FilterChoice, ROWS, filter_bar_with, further_fields, host_menu,
+    FilterBar, FilterChoice, ROWS, filter_bar_with, further_fields, host_menu, order_menu,
 };
 use crate::parts::icon::{Glyph, icon};
 use crate::parts::mark::{StateMark, Tone, state};
@@ -265,6 +265,8 @@ fn filters(viewer: &Viewer, query: &HistoryPageQuery, model: &HistoryPageModel) 
     }
     let with_host =
         |host: &str| HistoryPageQuery { host: host.to_owned(), ..base.clone() }.address();
+    let columns =
+        if model.troubles.is_some() { &ended_troubles::COLUMNS[..] } else { &COLUMNS[..] };
     let hosts = host_menu(viewer, access::HISTORY_HOST, &model.hosts, &query.host, &with_host);
     FilterBar {
         path: HistoryPageQuery::path(),
@@ -285,6 +287,10 @@ fn filters(viewer: &Viewer, query: &HistoryPageQuery, model: &HistoryPageModel) 
         states_label: access::STEP,
         states,
         menus: vec![hosts],
+        orders: order_menu(viewer, columns, &query.order(), &|sort: SortBy| {
+            HistoryPageQuery { sort, ..base.clone() }.address()
+        }),
+        has_picks: false,
         status: match &model.troubles {
             Some(troubles) => {
                 let shown = counted(viewer.language, common::ENTRIES, troubles.rows.len() as u64);

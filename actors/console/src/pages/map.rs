@@ -2,8 +2,9 @@
 
 use maud::{Markup, html};
 
-use crate::address::{QueryWord, ROOT, page_query};
-use crate::format::{count, file_name, host_link, percent};
+use crate::address::{QueryWord, ROOT, encoded, page_query};
+use crate::format::{count, counted, file_name, host_link, percent};
+use crate::pages::files::FilesPageQuery;
 use crate::parts::act::command;
 use crate::parts::bars::reason_bar;
 use crate::parts::filter::{FilterBar, FilterChoice, filter_bar};
@@ -77,6 +78,7 @@ pub fn map_content(viewer: &Viewer, query: &MapPageQuery, model: &MapPageModel) 
         @if map.rows.is_empty() {
             div.tablebox { (nothing(viewer, model.is_counted)) }
         } @else {
+            (cure(viewer, map))
             p.soft.mb { (plan::MAP_ESTIMATE.of(language)) }
             @match view {
                 None => {
@@ -111,17 +113,17 @@ fn nothing(viewer: &Viewer, is_counted: bool) -> Markup {
     }
 }
 
-/// The host with most requests, its share in percent, and the files that are only there.
-fn hot_spot(map: &HeatMap) -> Option<(String, f64, u64)> {
+/// The host with most requests, its share in percent, and the names of the files that only this host answers for.
+fn hot_spot(map: &HeatMap) -> Option<(String, f64, Vec<&str>)> {
     let sums = map.host_sums();
     let total: u64 = sums.iter().sum();
     let (index, sum) = sums.iter().copied().enumerate().max_by_key(|pair| pair.1)?;
     let share = sum as f64 * 100.0 / total.max(1) as f64;
     let only_there = |row: &&crate::parts::heat::HeatRow| {
-        let mut held = row.cells.iter().filter(|cell| !cell.is_coming);
+        let mut held = row.cells.iter().filter(|cell| !cell.is_coming && !map.is_down(cell.host));
         held.next().is_some_and(|cell| cell.host == index) && held.next().is_none()
     };
-    let alone = map.rows.iter().filter(only_there).count() as u64;
+    let alone = map.rows.iter().filter(only_there).map(|row| row.name.as_str()).collect();
     let host = map.hosts.get(index)?.host.clone();
     Some((host, share, alone))
 }
@@ -136,14 +138,45 @@ pub fn sentence(viewer: &Viewer, map: &HeatMap) -> String {
         Some((host, share, alone)) if map.has_hot_spot() => {
             let values = [("host", host.as_str()), ("share", &percent(share.round()))];
             let mut text = plan::MAP_SENTENCE_HOT.fill(language, &values);
-            if alone > 0 {
+            if !alone.is_empty() {
+                let files = count(alone.len() as u64);
                 text.push(' ');
-                text.push_str(&plan::MAP_SENTENCE_CURE.fill(language, &[("n", &count(alone))]));
+                text.push_str(&plan::MAP_SENTENCE_CURE.fill(language, &[("n", &files)]));
             }
             text
         }
         Some(_) => plan::MAP_SENTENCE_EVEN.of(language).to_owned(),
         None => String::new(),
+    }
+}
+
+/// The way to a second copy of the files that only the hot spot answers for. A placed file is copied only if it is
+/// pinned.
+fn cure(viewer: &Viewer, map: &HeatMap) -> Markup {
+    let language = viewer.language;
+    let Some((host, _, alone)) = hot_spot(map).filter(|_| map.has_hot_spot()) else {
+        return html! {};
+    };
+    if alone.is_empty() {
+        return html! {};
+    }
+    let pick: Vec<String> = alone.iter().map(|name| encoded(name)).collect();
+    let on_host = FilesPageQuery { host, ..FilesPageQuery::default() };
+    let asking = |ask: &str| {
+        FilesPageQuery { ask: ask.to_owned(), pick: pick.clone(), ..on_host.clone() }.address()
+    };
+    let picked = FilesPageQuery { pick: pick.clone(), ..on_host.clone() }.address();
+    let files = [("files", counted(language, common::FILES, alone.len() as u64))];
+    let files = [(files[0].0, files[0].1.as_str())];
+    html! {
+        div #map-cure .acts.mb {
+            a.btn.sm href=(picked) { (plan::MAP_SEE.fill(language, &files)) }
+            @if viewer.rights.storage {
+                a.btn.sm.go href=(asking("pin")) { "1. " (plan::MAP_PIN.fill(language, &files)) }
+                a.btn.sm.go href=(asking("copy")) { "2. " (plan::MAP_COPY.fill(language, &files)) }
+                span.muted { (plan::MAP_PIN_FIRST.of(language)) }
+            }
+        }
     }
 }
 
@@ -170,6 +203,8 @@ fn filters(viewer: &Viewer, query: &MapPageQuery) -> FilterBar {
         states_label: plan::MAP_VIEW,
         states,
         menus: Vec::new(),
+        orders: None,
+        has_picks: false,
         status: String::new(),
     }
 }
@@ -246,6 +281,31 @@ mod tests {
         for view in [None, Some(MapView::Hosts), Some(MapView::Table)] {
             let part = map_content(&viewer, &MapPageQuery { view }, &model).into_string();
             assert!(part.contains("10.4.2.31") && !part.contains("hx-"), "{part}");
+        }
+    }
+
+    #[test]
+    fn files_of_the_hot_spot_alone_lead_to_their_second_copy() {
+        let utc = jiff::tz::TimeZone::UTC;
+        let mut viewer = Viewer::without_session(Language::English, utc, Moment::default());
+        let host = |last: u8, is_down| HeatHost { host: format!("10.4.2.{last}:8888"), is_down };
+        let cell = |host, requests| HeatCell { host, requests, is_coming: false };
+        let row = |name: &str, cells| HeatRow { name: name.into(), cells, ..HeatRow::default() };
+        // The second copy of a.mpg is on a host that is down.
+        let rows = vec![
+            row("a.mpg", vec![cell(0, 90), cell(3, 0)]),
+            row("b.mpg", vec![cell(1, 5), cell(2, 5)]),
+        ];
+        let hosts = vec![host(31, false), host(32, false), host(33, false), host(34, true)];
+        let model = MapPageModel { map: HeatMap { hosts, rows }, is_counted: true };
+        let shown =
+            |viewer: &Viewer| render(&MapPageQuery::default(), &model, viewer).into_string();
+        let files = "/console/files?host=10.4.2.31:8888&amp;pick=a.mpg";
+        assert!(shown(&viewer).contains(files) && !shown(&viewer).contains("ask=pin"));
+        viewer.rights.storage = true;
+        let page = shown(&viewer);
+        for part in ["ask=pin", "ask=copy", "1 of the most wanted files are only there"] {
+            assert!(page.contains(part), "{page}");
         }
     }
 

@@ -6,6 +6,8 @@ use super::icon::{Glyph, icon, shape};
 use super::mark::Tone;
 use super::notice::notice;
 use super::panel::{PAGE_ACTS, page_sentence};
+use super::table::TableColumn;
+use crate::address::SortBy;
 use crate::format::count;
 use crate::text::{Text, common, refusals};
 use crate::viewer::Viewer;
@@ -51,6 +53,10 @@ pub struct FilterBar {
     pub states: Vec<FilterChoice>,
     /// Drop-down menus beside the states.
     pub menus: Vec<FilterMenu>,
+    /// The orders of the table, for screens that are too narrow for its heads.
+    pub orders: Option<FilterMenu>,
+    /// The rows have boxes to tick.
+    pub has_picks: bool,
     /// Count and order of the rows.
     pub status: String,
 }
@@ -79,7 +85,13 @@ pub fn filter_bar_with(viewer: &Viewer, bar: &FilterBar, fields: Markup) -> Mark
             @if let Some(field) = bar.field { (search_field(viewer, field, &bar.text)) }
             (fields)
             (states(viewer, bar))
-            div #filter-menus .contents { @for menu in &bar.menus { (filter_menu(viewer, menu)) } }
+            div #filter-menus .contents {
+                @for menu in &bar.menus { (filter_menu(viewer, "menu", menu)) }
+                @if let Some(orders) = &bar.orders { (filter_menu(viewer, "menu narrows", orders)) }
+            }
+            @if bar.has_picks {
+                label.narrows.every.js-only { input type="checkbox" data-pick-all; (common::PICK_PAGE.of(viewer.language)) }
+            }
             (status(bar, None))
         }
         (unanswered(viewer))
@@ -164,9 +176,37 @@ fn states(viewer: &Viewer, bar: &FilterBar) -> Markup {
     }
 }
 
-fn filter_menu(viewer: &Viewer, menu: &FilterMenu) -> Markup {
+/// The orders by these columns. The order in force leads to the opposite one.
+pub fn order_menu(
+    viewer: &Viewer,
+    columns: &[TableColumn],
+    sort: &SortBy,
+    address: &dyn Fn(SortBy) -> String,
+) -> Option<FilterMenu> {
+    let mut menu =
+        FilterMenu { label: common::SORT_BY, chosen: String::new(), choices: Vec::new() };
+    for column in columns.iter().filter(|column| !column.key.is_empty()) {
+        let is_current = sort.key == column.key;
+        let mut words = column.label.of(viewer.language).to_owned();
+        if is_current {
+            words.push_str(if sort.descending { " ↓" } else { " ↑" });
+            menu.chosen.clone_from(&words);
+        }
+        let next =
+            SortBy { key: column.key.to_owned(), descending: is_current && !sort.descending };
+        menu.choices.push(FilterChoice { words, rows: None, address: address(next), is_current });
+    }
+    Some(menu).filter(|menu| !menu.choices.is_empty())
+}
+
+/// A menu of orders outside of a filter bar.
+pub fn orders(viewer: &Viewer, menu: &Option<FilterMenu>) -> Markup {
+    html! { @if let Some(menu) = menu { (filter_menu(viewer, "menu", menu)) } }
+}
+
+fn filter_menu(viewer: &Viewer, class: &str, menu: &FilterMenu) -> Markup {
     html! {
-        details.menu {
+        details class=(class) {
             summary.drop { (menu.label.of(viewer.language)) b dir="auto" { (menu.chosen) } (icon(Glyph::Chevron)) }
             ul {
                 @for choice in &menu.choices {

@@ -75,6 +75,7 @@ texts! {
     NOT_LEADER = "This node does not lead. Actions go to node {node}.", "이 노드는 리더가 아닙니다. 작업은 노드 {node}에서 처리합니다.";
     NEWEST_FIRST = "newest first", "최신순";
     OLDEST_FIRST = "oldest first", "오래된 순";
+    SORT_BY = "Sort by", "정렬 기준";
     SORTED_BY = "sorted by: {column}", "정렬: {column}";
 }
 

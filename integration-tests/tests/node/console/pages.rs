@@ -73,6 +73,14 @@ fn pages_show_the_yard_in_both_languages_under_a_strict_policy(yard: &ConsoleYar
     for name in FILES {
         assert!(tasks.contains(&name.replace('<', "&lt;").replace('>', "&gt;")), "{name}: {tasks}");
     }
+    for (sort, key) in
+        [("copied", "Copied"), ("-rate", "Rate"), ("from", "From → to"), ("left", "Left")]
+    {
+        let tasks = yard.page(&visit, &format!("/console/tasks?state=done&sort={sort}"))?;
+        let sorted = tasks.split("aria-sort=").nth(1).unwrap_or_default();
+        assert!(sorted.contains(&format!(">{key}<")), "{sort}: {sorted}");
+        assert!(tasks.contains("<summary class=\"drop\">Sort by<b"), "{tasks}");
+    }
     let none = yard.page(&visit, "/console/files?q=absent")?;
     assert!(none.contains("absent"), "{none}");
     for (page, words) in [

@@ -201,6 +201,18 @@ impl FileListSnapshot {
         self.exact_requests_a_day(file).map(rounded)
     }
 
+    /// Expected requests a day for each TiB; none without a size, and while demand is not measured.
+    pub fn score(&self, file: FileId) -> Option<f64> {
+        per_tib(self.exact_requests_a_day(file)?, self.size(file)?)
+    }
+
+    /// The size of the master, or the one in hitcount.history, which is only a hint.
+    fn size(&self, file: FileId) -> Option<u64> {
+        let catalog = &self.snapshot.catalog;
+        let listed = || catalog.ranking.as_ref().and_then(|ranking| ranking.size(file));
+        catalog.master_sizes.get(file).or_else(listed)
+    }
+
     fn exact_requests_a_day(&self, file: FileId) -> Option<f64> {
         let demand = self.snapshot.catalog.ranking.as_ref()?.demand()?;
         Some(demand.demand(file).rate.per_day())
@@ -210,9 +222,7 @@ impl FileListSnapshot {
     pub fn file_view(&self, file: FileId, name: &FileName) -> FileView {
         let ranking = self.snapshot.catalog.ranking.as_ref();
         let task = self.copying.get(name);
-        // The size in hitcount.history is only a hint.
-        let seen = self.snapshot.catalog.master_sizes.get(file);
-        let size = seen.or_else(|| ranking.and_then(|ranking| ranking.size(file)));
+        let size = self.size(file);
         let placements = self.snapshot.tasks.placements.iter();
         let placed_on: Vec<_> =
             placements.filter(|(_, files)| files.contains(file.0)).map(|(host, _)| *host).collect();
@@ -222,14 +232,12 @@ impl FileListSnapshot {
             on if on.iter().all(|host| self.down.contains(host)) => FileState::OutOfReach,
             _ => FileState::Placed,
         };
-        let requests_a_day = self.exact_requests_a_day(file);
-        let score = requests_a_day.zip(size).and_then(|(a_day, size)| per_tib(a_day, size));
         FileView {
             name: name.to_text(),
             rank,
             demand_rank: None,
-            requests_a_day: requests_a_day.map(rounded),
-            score,
+            requests_a_day: self.requests_a_day(file),
+            score: self.score(file),
             hits: self.hits.get(&file).copied().unwrap_or(0),
             size: task.map(|task| task.size).or(size),
             placed_on,

@@ -156,7 +156,6 @@ pub fn pools(state: &NodeHttpState) -> Vec<PoolSummary> {
             .map(|(phase, condition)| (*condition, u64::from(pool.counts.of(*phase))))
             .collect(),
         queue: view.queues.get(&pool.name).map_or(0, |queue| queue.waiting),
-        longest_wait: None,
     };
     pools.iter().map(summary).collect()
 }

@@ -4,14 +4,16 @@ use maud::{Markup, html};
 
 use super::model::{LeaseLine, PoolPanel, QuarantineLine, QueueLine};
 use super::query::BoxesPageQuery;
-use crate::address::encoded;
+use crate::address::{SortBy, encoded};
 use crate::format::{age, age_tag, count, counted, left, since, visible_text};
 use crate::parts::boxes::{box_grid, box_legend};
 use crate::parts::icon::Glyph;
 use crate::parts::mark::{Tone, state_saying};
 use crate::parts::notice::empty;
 use crate::parts::panel::{PanelHead, flush_panel, panel_with};
-use crate::parts::table::{RowPage, named_table_foot};
+use crate::parts::table::{
+    RowPage, TableColumn, column_head, named_table_foot, order_in_force, sorted_words,
+};
 use crate::text::{Text, boxes, common};
 use crate::viewer::Viewer;
 
@@ -66,6 +68,22 @@ fn grid_foot(viewer: &Viewer, pool: &PoolPanel, pages: Option<&RowPage>) -> Mark
     }
 }
 
+const QUEUE: [TableColumn; 5] = [
+    TableColumn::sorted(boxes::PLACE, "place", "num"),
+    TableColumn::sorted(boxes::HOLDER, "holder", ""),
+    TableColumn::sorted(boxes::PRIORITY, "priority", "num none"),
+    TableColumn::sorted(boxes::COUNT, "count", "num none"),
+    TableColumn::sorted(boxes::WAITS, "waits", "num"),
+];
+
+const LEASES: [TableColumn; 5] = [
+    TableColumn::sorted(boxes::BOX, "box", "num"),
+    TableColumn::sorted(boxes::HOLDER, "holder", ""),
+    TableColumn::sorted(boxes::TOKEN, "token", "num none"),
+    TableColumn::sorted(boxes::ENDS_IN, "ends", "num"),
+    TableColumn::sorted(boxes::HELD_FOR, "held", "num none"),
+];
+
 /// The foot of a list that has several pages.
 fn foot(viewer: &Viewer, pages: &RowPage, name: Text) -> Markup {
     match pages.has_others() {
@@ -75,7 +93,13 @@ fn foot(viewer: &Viewer, pages: &RowPage, name: Text) -> Markup {
 }
 
 /// The queue of a pool.
-pub fn queue(viewer: &Viewer, pool: &PoolPanel, lines: &[QueueLine], pages: &RowPage) -> Markup {
+pub fn queue(
+    viewer: &Viewer,
+    query: &BoxesPageQuery,
+    pool: &PoolPanel,
+    lines: &[QueueLine],
+    pages: &RowPage,
+) -> Markup {
     let language = viewer.language;
     let values = [("n", count(pool.queue)), ("most", count(pool.queue_most))];
     let head = PanelHead {
@@ -88,14 +112,17 @@ pub fn queue(viewer: &Viewer, pool: &PoolPanel, lines: &[QueueLine], pages: &Row
     if lines.is_empty() {
         return flush_panel(&head, empty(boxes::NO_QUEUE.of(language), "", html! {}));
     }
+    let sort = order_in_force(&query.queue_sort, SortBy::ascending("place"));
     let body = html! {
         table.tiny {
             thead { tr {
-                th.num scope="col" { (boxes::PLACE.of(language)) }
-                th scope="col" { (boxes::HOLDER.of(language)) }
-                th.num.none scope="col" { (boxes::PRIORITY.of(language)) }
-                th.num.none scope="col" { (boxes::COUNT.of(language)) }
-                th.num scope="col" { (boxes::WAITS.of(language)) }
+                @for column in &QUEUE {
+                    (column_head(viewer, column, &sort, &|queue_sort: SortBy| {
+                        let (pool, queued) = (pool.name.clone(), None);
+                        let sorted = BoxesPageQuery { pool, queue_sort, queued, ..query.clone() };
+                        format!("{}#box-queue", sorted.address())
+                    }))
+                }
             } }
             tbody {
                 @for line in lines {
@@ -115,17 +142,24 @@ pub fn queue(viewer: &Viewer, pool: &PoolPanel, lines: &[QueueLine], pages: &Row
 }
 
 /// The leases of a pool.
-pub fn leases(viewer: &Viewer, pool: &PoolPanel, lines: &[LeaseLine], pages: &RowPage) -> Markup {
+pub fn leases(
+    viewer: &Viewer,
+    query: &BoxesPageQuery,
+    pool: &PoolPanel,
+    lines: &[LeaseLine],
+    pages: &RowPage,
+) -> Markup {
     let language = viewer.language;
+    let sort = order_in_force(&query.leases_sort, SortBy::ascending("ends"));
+    let total = count(pages.total.unwrap_or_default());
     let head = PanelHead {
         class: "c6 full-md",
         id: "box-leases",
         title: boxes::LEASES_OF.fill(language, &[("pool", &pool.name)]),
-        remark: format!(
-            "{}, {}",
-            count(pages.total.unwrap_or_default()),
-            boxes::LEASES_REMARK.of(language)
-        ),
+        remark: match sort == SortBy::ascending("ends") {
+            true => format!("{total}, {}", boxes::LEASES_REMARK.of(language)),
+            false => format!("{total}, {}", sorted_words(viewer, &LEASES, &sort)),
+        },
         link: None,
     };
     if lines.is_empty() {
@@ -134,11 +168,13 @@ pub fn leases(viewer: &Viewer, pool: &PoolPanel, lines: &[LeaseLine], pages: &Ro
     let body = html! {
         table.tiny {
             thead { tr {
-                th.num scope="col" { (boxes::BOX.of(language)) }
-                th scope="col" { (boxes::HOLDER.of(language)) }
-                th.num.none scope="col" { (boxes::TOKEN.of(language)) }
-                th.num scope="col" { (boxes::ENDS_IN.of(language)) }
-                th.num.none scope="col" { (boxes::HELD_FOR.of(language)) }
+                @for column in &LEASES {
+                    (column_head(viewer, column, &sort, &|leases_sort: SortBy| {
+                        let (pool, leases) = (pool.name.clone(), None);
+                        let sorted = BoxesPageQuery { pool, leases_sort, leases, ..query.clone() };
+                        format!("{}#box-leases", sorted.address())
+                    }))
+                }
                 th.act scope="col" { span.vh { (common::ACTIONS.of(language)) } }
             } }
             tbody { @for line in lines { (lease_row(viewer, &pool.name, line)) } }

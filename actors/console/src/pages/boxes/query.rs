@@ -1,6 +1,6 @@
 //! The state of the page Boxes, as its address has it.
 
-use crate::address::page_query;
+use crate::address::{SortBy, page_query};
 
 page_query! {
     /// Query parameters of the page Boxes.
@@ -17,6 +17,10 @@ page_query! {
         pools: Option<u64>,
         /// Number of the first box in the grid of the chosen pool.
         from: Option<u64>,
+        /// Order of the queue; first in line first without it.
+        queue_sort: SortBy,
+        /// Order of the leases; soonest to end first without it.
+        leases_sort: SortBy,
         /// Position of the first request in the queue.
         queued: Option<u64>,
         /// Position of the first lease.
@@ -39,6 +43,8 @@ mod tests {
             lease: "88117".into(),
             pools: Some(50),
             from: Some(2000),
+            queue_sort: SortBy::descending("count"),
+            leases_sort: SortBy::ascending("box"),
             queued: Some(50),
             leases: Some(100),
             quarantined: Some(50),

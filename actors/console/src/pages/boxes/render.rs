@@ -22,7 +22,7 @@ pub fn render(query: &BoxesPageQuery, model: &BoxesPageModel, viewer: &Viewer) -
     let language = viewer.language;
     html! {
         (page_head(frame::BOXES.of(language), &boxes_sentence(viewer, model), actions(viewer, model)))
-        (split(pools_in_full(viewer, model), model.one.as_ref().map(|one| one_box(viewer, query, one))))
+        (split(pools_in_full(viewer, query, model), model.one.as_ref().map(|one| one_box(viewer, query, one))))
         @if let Some(ask) = &model.ask { (ask_dialog(viewer, ask)) }
     }
 }
@@ -47,9 +47,10 @@ fn actions(viewer: &Viewer, model: &BoxesPageModel) -> Markup {
 }
 
 /// The pools with their queue, leases and quarantine. The id is `boxes-content`, for live updates.
-pub fn pools_in_full(viewer: &Viewer, model: &BoxesPageModel) -> Markup {
+pub fn pools_in_full(viewer: &Viewer, query: &BoxesPageQuery, model: &BoxesPageModel) -> Markup {
     let language = viewer.language;
     let chosen = model.pools.iter().find(|pool| pool.name == model.chosen);
+    let query = &BoxesPageQuery { number: None, ask: String::new(), ..query.clone() };
     html! {
         div #boxes-content {
             @if model.pools.is_empty() {
@@ -69,8 +70,8 @@ pub fn pools_in_full(viewer: &Viewer, model: &BoxesPageModel) -> Markup {
                         div.c12 { (named_table_foot(viewer, &model.pages.pools, boxes::POOLS_PAGES.of(language))) }
                     }
                     @if let Some(pool) = chosen {
-                        (queue(viewer, pool, &model.queue, &model.pages.queue))
-                        (leases(viewer, pool, &model.leases, &model.pages.leases))
+                        (queue(viewer, query, pool, &model.queue, &model.pages.queue))
+                        (leases(viewer, query, pool, &model.leases, &model.pages.leases))
                     }
                     (quarantine(viewer, &model.quarantine, &model.pages.quarantine))
                 }

@@ -87,6 +87,8 @@ pub struct FileLine {
     pub curve: Vec<f32>,
     /// Requests a day, if counted.
     pub requests_a_day: Option<f64>,
+    /// Requests a day for each TiB, if counted and the size is known.
+    pub score: Option<f64>,
     /// Size in bytes, if known.
     pub size: Option<u64>,
 }

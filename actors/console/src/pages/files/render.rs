@@ -4,13 +4,15 @@ use maud::{Markup, html};
 
 use super::model::FilesPageModel;
 use super::query::{FileStateFilter, FilesPageQuery};
-use super::rows::file_rows;
-use crate::address::{QueryWord, ROOT};
+use super::rows::{COLUMNS, file_rows};
+use crate::address::{QueryWord, ROOT, SortBy};
 use crate::format::{count, counted};
 use crate::pages::why::{PassedReason, why_file};
 use crate::parts::act::{CommandLines, command_menu, list_lines_at};
 use crate::parts::dialog::ask_dialog;
-use crate::parts::filter::{self, FilterBar, FilterChoice, filter_bar, filter_token, host_menu};
+use crate::parts::filter::{
+    self, FilterBar, FilterChoice, filter_bar, filter_token, host_menu, order_menu,
+};
 use crate::parts::icon::{Glyph, icon};
 use crate::parts::panel::page_head;
 use crate::parts::why::split;
@@ -153,6 +155,10 @@ fn filters(viewer: &Viewer, query: &FilesPageQuery, model: &FilesPageModel) -> F
         menus: vec![host_menu(viewer, files::HOST_MENU, &model.hosts, &query.host, &|host| {
             FilesPageQuery { host: host.to_owned(), ..base.clone() }.address()
         })],
+        orders: order_menu(viewer, &COLUMNS, &query.sort, &|sort: SortBy| {
+            FilesPageQuery { sort, ..base.clone() }.address()
+        }),
+        has_picks: viewer.rights.storage,
         status,
     }
 }

@@ -25,13 +25,15 @@ const FORM: &str = "pick-files";
 /// Hosts of a file that are shown; further ones are counted.
 const HOSTS_SHOWN: usize = 3;
 
-const COLUMNS: [TableColumn; 7] = [
+/// The columns of the table.
+pub(super) const COLUMNS: [TableColumn; 8] = [
     TableColumn::sorted(common::RANK, "rank", "num"),
     TableColumn::sorted(common::FILE, "name", ""),
     TableColumn::sorted(common::STATE, "state", ""),
     TableColumn::plain(files::WHERE, ""),
     TableColumn::sorted(files::HITS, "hits", "num"),
     TableColumn::sorted(files::A_DAY, "requests", "num p2"),
+    TableColumn::sorted(files::SCORE, "score", "num p3"),
     TableColumn::sorted(common::SIZE, "size", "num p2"),
 ];
 
@@ -149,6 +151,7 @@ pub fn file_row(viewer: &Viewer, query: &FilesPageQuery, line: &FileLine) -> Mar
             td data-l=(files::WHERE.of(language)) { (hosts_of(viewer, line)) }
             td.num.nw data-l=(files::HITS.of(language)) { (hits(line)) }
             td.num.nw.none.p2 data-l=(files::A_DAY.of(language)) { (line.requests_a_day.map_or_else(dash, percent_number)) }
+            td.num.nw.none.p3 data-l=(files::SCORE.of(language)) { (line.score.map_or_else(dash, |score| count(score.round() as u64))) }
             td.num.nw.none.p2 data-l=(common::SIZE.of(language)) { (line.size.map_or_else(dash, bytes)) }
             td.act { (why_link(viewer, &why, &line.name, is_open)) }
         }

@@ -4,13 +4,13 @@ use maud::{Markup, html};
 
 use super::model::{HostLine, HostRoleWord, HostsPageModel};
 use super::query::{HealthFilter, HostsPageQuery, ModeFilter, RoleFilter};
-use super::rows::host_rows;
-use crate::address::{QueryWord, encoded, host_page};
+use super::rows::{COLUMNS, host_rows};
+use crate::address::{QueryWord, SortBy, encoded, host_page};
 use crate::format::{count, counted};
 use crate::pages::why::{ObstacleFact, not_in_the_way, obstacle_command, obstacle_row};
 use crate::parts::act::{CommandLines, command_lines, command_menu, list_lines};
 use crate::parts::dialog::ask_dialog;
-use crate::parts::filter::{self, FilterBar, FilterChoice, FilterMenu, filter_bar};
+use crate::parts::filter::{self, FilterBar, FilterChoice, FilterMenu, filter_bar, order_menu};
 use crate::parts::icon::{Glyph, icon};
 use crate::parts::panel::page_head;
 use crate::parts::why::{side_panel, split};
@@ -123,6 +123,10 @@ fn filters(viewer: &Viewer, query: &HostsPageQuery, model: &HostsPageModel) -> F
         states_label: hosts::HEALTH,
         states,
         menus: vec![role_menu(viewer, query, &base), mode_menu(viewer, query, &base)],
+        orders: order_menu(viewer, &COLUMNS, &query.sort, &|sort: SortBy| {
+            HostsPageQuery { sort, ..base.clone() }.address()
+        }),
+        has_picks: viewer.rights.storage,
         status,
     }
 }

@@ -21,7 +21,8 @@ use crate::viewer::Viewer;
 /// The form of the picked rows.
 const FORM: &str = "pick-hosts";
 
-const COLUMNS: [TableColumn; 10] = [
+/// The columns of the table.
+pub(super) const COLUMNS: [TableColumn; 10] = [
     TableColumn::sorted(common::HOST, "host", ""),
     TableColumn::sorted(common::STATE, "health", ""),
     TableColumn::sorted(hosts::FOR, "since", "p3"),

@@ -171,6 +171,8 @@ pub struct PlanPageModel {
     pub at: Option<Moment>,
     /// How long it took, in microseconds.
     pub took: u64,
+    /// The end of the next pause after a failure. Without a change the next round is then.
+    pub next_at: Option<Moment>,
     /// Why nothing is planned.
     pub blocked: Option<String>,
     /// Hosts that were not listed.

@@ -7,17 +7,18 @@ use super::model::{
     PlanPageModel, RemovalLine, RemoverMode,
 };
 use super::query::PlanPageQuery;
-use crate::address::{ROOT, encoded};
+use crate::address::{ROOT, SortBy, encoded};
 use crate::format::{
     age, age_tag, bytes, clock, count, counted, file_name, host_short, node_text, percent,
     visible_text,
 };
 use crate::pages::yard::flow;
 use crate::parts::bars::reason_bar;
+use crate::parts::filter::{order_menu, orders};
 use crate::parts::icon::{Glyph, shape};
 use crate::parts::mark::{Tone, state_saying, tag};
-use crate::parts::notice::empty;
 use crate::parts::panel::{PanelHead, flush_panel, panel};
+use crate::parts::table::{TableColumn, column_head};
 use crate::text::{Text, common, plan, states};
 use crate::viewer::Viewer;
 
@@ -25,8 +26,37 @@ fn head<'a>(viewer: &Viewer, class: &'a str, id: &'a str, title: Text) -> PanelH
     PanelHead { class, id, title: title.of(viewer.language).to_owned(), ..PanelHead::default() }
 }
 
-fn all_link(viewer: &Viewer, list: &str, shown: usize, total: u64) -> Option<(String, String)> {
-    let address = PlanPageQuery { all: list.to_owned(), after: String::new() }.address();
+const COPIES: [TableColumn; 6] = [
+    TableColumn::sorted(common::FILE, "file", ""),
+    TableColumn::sorted(common::BECAUSE, "rank", ""),
+    TableColumn::sorted(common::FROM_TO, "from", ""),
+    TableColumn::plain(plan::WHY_THERE, "p1"),
+    TableColumn::plain(common::WHEN, ""),
+    TableColumn::sorted(common::SIZE, "size", "num p0"),
+];
+
+const REMOVALS: [TableColumn; 4] = [
+    TableColumn::sorted(common::FILE, "file", ""),
+    TableColumn::sorted(common::FROM, "from", ""),
+    TableColumn::sorted(common::SIZE, "size", "num none"),
+    TableColumn::sorted(common::BECAUSE, "because", ""),
+];
+
+/// A panel without rows: its head says so in one line.
+fn empty_panel(viewer: &Viewer, head: PanelHead<'_>, words: Text, effect: &str) -> Markup {
+    let head = PanelHead { remark: words.of(viewer.language).to_owned(), link: None, ..head };
+    flush_panel(&head, html! { @if !effect.is_empty() { p.says { (effect) } } })
+}
+
+fn all_link(
+    viewer: &Viewer,
+    query: &PlanPageQuery,
+    list: &str,
+    shown: usize,
+    total: u64,
+) -> Option<(String, String)> {
+    let all = list.to_owned();
+    let address = PlanPageQuery { all, after: String::new(), ..query.clone() }.address();
     let words = common::ALL_N.fill(viewer.language, &[("n", &count(total))]);
     (shown as u64 != total).then_some((words, address))
 }
@@ -36,25 +66,22 @@ fn file_address(name: &str) -> String {
 }
 
 /// Copies of the round.
-pub fn copies(viewer: &Viewer, model: &PlanPageModel) -> Markup {
+pub fn copies(viewer: &Viewer, query: &PlanPageQuery, model: &PlanPageModel) -> Markup {
     let language = viewer.language;
     let mut head = head(viewer, "c12", "line", plan::NEXT_IN_LINE);
     head.remark = plan::LINE_REMARK.fill(language, &[("n", &count(model.waiting))]);
-    head.link = all_link(viewer, "copies", model.copies.len(), model.copies_total);
+    head.link = all_link(viewer, query, "copies", model.copies.len(), model.copies_total);
     if model.copies.is_empty() {
-        return flush_panel(&head, empty(plan::NO_COPIES.of(language), "", html! {}));
+        return empty_panel(viewer, head, plan::NO_COPIES, "");
     }
+    let address = |copies_sort: SortBy| {
+        format!("{}#line", PlanPageQuery { copies_sort, ..query.clone() }.address())
+    };
     let body = html! {
+        div.narrows.filters { (orders(viewer, &order_menu(viewer, &COPIES, &query.copies_sort, &address))) }
         table.cards {
             caption.vh { (plan::CAPTION.of(language)) }
-            thead { tr {
-                th scope="col" { (common::FILE.of(language)) }
-                th scope="col" { (common::BECAUSE.of(language)) }
-                th scope="col" { (common::FROM_TO.of(language)) }
-                th.p1 scope="col" { (plan::WHY_THERE.of(language)) }
-                th scope="col" { (common::WHEN.of(language)) }
-                th.num.p0 scope="col" { (common::SIZE.of(language)) }
-            } }
+            thead { tr { @for column in &COPIES { (column_head(viewer, column, &query.copies_sort, &address)) } } }
             tbody { @for line in &model.copies { (copy_row(viewer, line)) } }
         }
     };
@@ -114,28 +141,26 @@ fn when(viewer: &Viewer, line: &PlanLine) -> Markup {
 }
 
 /// Open and decided removals.
-pub fn removals(viewer: &Viewer, model: &PlanPageModel) -> Markup {
+pub fn removals(viewer: &Viewer, query: &PlanPageQuery, model: &PlanPageModel) -> Markup {
     let language = viewer.language;
     let mut head = head(viewer, "c7 full-md", "removals", plan::REMOVALS);
     head.remark = plan::MODE.fill(language, &[("mode", model.remover_mode.word())]);
-    head.link = all_link(viewer, "removals", model.removals.len(), model.removals_total);
+    head.link = all_link(viewer, query, "removals", model.removals.len(), model.removals_total);
     let effect = match model.remover_mode {
         RemoverMode::On => "",
         RemoverMode::DryRun => plan::DRY_RUN.of(language),
         RemoverMode::Off => plan::REMOVALS_OFF.of(language),
     };
     if model.removals.is_empty() {
-        return flush_panel(&head, empty(plan::NO_REMOVALS.of(language), effect, html! {}));
+        return empty_panel(viewer, head, plan::NO_REMOVALS, effect);
     }
+    let address = |removals_sort: SortBy| {
+        format!("{}#removals", PlanPageQuery { removals_sort, ..query.clone() }.address())
+    };
     let body = html! {
         @if !effect.is_empty() { p.says { (effect) } }
         table.tiny {
-            thead { tr {
-                th scope="col" { (common::FILE.of(language)) }
-                th scope="col" { (common::FROM.of(language)) }
-                th.num.none scope="col" { (common::SIZE.of(language)) }
-                th scope="col" { (common::BECAUSE.of(language)) }
-            } }
+            thead { tr { @for column in &REMOVALS { (column_head(viewer, column, &query.removals_sort, &address)) } } }
             tbody { @for line in &model.removals { (removal_row(viewer, line)) } }
         }
     };
@@ -174,7 +199,7 @@ pub fn exchanges(viewer: &Viewer, model: &PlanPageModel) -> Markup {
     let mut head = head(viewer, "c5 full-md", "exchanges", plan::EXCHANGES);
     head.remark = plan::EXCHANGES_REMARK.of(language).to_owned();
     if model.exchanges.is_empty() {
-        return flush_panel(&head, empty(plan::NO_EXCHANGES.of(language), "", html! {}));
+        return empty_panel(viewer, head, plan::NO_EXCHANGES, "");
     }
     let body = html! {
         ul.list {
@@ -236,10 +261,9 @@ fn passed_row(viewer: &Viewer, line: &PassedLine, most: f64) -> Markup {
 
 /// Pauses after failures.
 pub fn back_offs(viewer: &Viewer, model: &PlanPageModel) -> Markup {
-    let language = viewer.language;
     let head = head(viewer, "c12", "backoff", plan::BACKED_OFF);
     if model.back_offs.is_empty() {
-        return flush_panel(&head, empty(plan::NO_BACK_OFFS.of(language), "", html! {}));
+        return empty_panel(viewer, head, plan::NO_BACK_OFFS, "");
     }
     let body = html! { ul.list { @for line in &model.back_offs { (back_off_row(viewer, line)) } } };
     flush_panel(&head, body)

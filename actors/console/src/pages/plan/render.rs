@@ -52,14 +52,14 @@ pub fn round_in_full(viewer: &Viewer, query: &PlanPageQuery, model: &PlanPageMod
             p.soft.mb { (plan::UNLISTED.fill(language, &[("hosts", &hosts)])) }
         }
         @match query.all.as_str() {
-            "copies" => div.grid { (copies(viewer, model)) },
-            "removals" => div.grid { (removals(viewer, model)) },
+            "copies" => div.grid { (copies(viewer, query, model)) },
+            "removals" => div.grid { (removals(viewer, query, model)) },
             "exchanges" => div.grid { (exchanges(viewer, model)) },
             _ => {
                 (figure_strip("plan-figures", "s4", plan::NEXT_ROUND.of(language), &figures(viewer, model)))
                 div.grid {
-                    (copies(viewer, model))
-                    (removals(viewer, model))
+                    (copies(viewer, query, model))
+                    (removals(viewer, query, model))
                     @if !model.spared.is_empty() { (spared(viewer, model)) }
                     (exchanges(viewer, model))
                     @if !model.passed.is_empty() { (passed(viewer, model)) }
@@ -81,7 +81,15 @@ pub fn plan_sentence(viewer: &Viewer, model: &PlanPageModel) -> String {
         ("removals", counted(language, common::REMOVALS, model.removals_total)),
     ];
     let values: Vec<(&str, &str)> = values.iter().map(|pair| (pair.0, pair.1.as_str())).collect();
-    plan::SENTENCE.fill(language, &values)
+    let last = plan::SENTENCE.fill(language, &values);
+    let next = match model.next_at {
+        Some(at) => {
+            let left = age(language, viewer.now.seconds_until(at));
+            plan::SENTENCE_NEXT_AT.fill(language, &[("age", &left)])
+        }
+        None => plan::SENTENCE_NEXT.of(language).to_owned(),
+    };
+    format!("{last} {next}")
 }
 
 fn figures(viewer: &Viewer, model: &PlanPageModel) -> Vec<Figure> {

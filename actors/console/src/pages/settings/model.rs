@@ -1,6 +1,6 @@
 //! The state of the page Settings, and everything that it shows.
 
-use crate::address::page_query;
+use crate::address::{SortBy, page_query};
 use crate::parts::dialog::AskDialog;
 use crate::parts::icon::Glyph;
 use crate::parts::mark::{StateMark, Tone};
@@ -15,6 +15,12 @@ page_query! {
         q: String,
         /// Only settings that differ from their default.
         changed: bool,
+        /// Only settings of this section.
+        section: String,
+        /// Order of the rows; that of the file without it.
+        sort: SortBy,
+        /// Position of the first row.
+        after: String,
         /// Number of the version on record whose changes are shown.
         version: String,
         /// Only versions before this one.
@@ -213,8 +219,12 @@ pub struct VersionChanges {
 /// Everything that the page shows.
 #[derive(Clone, Debug, Default)]
 pub struct SettingsPageModel {
-    /// Settings of this filter, by section.
+    /// Settings of this page, by section unless they are sorted by a column.
     pub settings: Vec<SettingLine>,
+    /// Position of the page.
+    pub page: RowPage,
+    /// Names of the menu, such as "storage".
+    pub sections: Vec<String>,
     /// All settings.
     pub total: u64,
     /// Settings that differ from their default.
@@ -245,6 +255,9 @@ mod tests {
             version: "7".into(),
             older: "9".into(),
             ask: "revert".into(),
+            section: "storage".into(),
+            sort: SortBy::descending("origin"),
+            after: "100".into(),
         };
         assert_eq!(SettingsPageQuery::parse(query.address().split_once('?').unwrap().1), query);
     }

@@ -5,17 +5,26 @@ use maud::{Markup, html};
 use super::differences::{difference_table, nodes};
 use super::model::{SettingEffect, SettingLine, SettingsPageModel, SettingsPageQuery, ValueOrigin};
 use super::record::record_panel;
-use crate::address::ROOT;
+use crate::address::{ROOT, SortBy};
 use crate::format::{count, counted, node_text, time_tag, visible_text, with_code};
 use crate::parts::act::{ACT_FORM, CommandLines, command_lines, command_menu};
 use crate::parts::dialog::ask_dialog;
-use crate::parts::filter::{FilterBar, FilterChoice, ROWS, filter_bar};
+use crate::parts::filter::{FilterBar, FilterChoice, FilterMenu, ROWS, filter_bar, order_menu};
 use crate::parts::icon::Glyph;
 use crate::parts::mark::{Tone, state, tag};
 use crate::parts::notice::{empty_by_filter, notice};
 use crate::parts::panel::page_head;
+use crate::parts::table::{TableColumn, column_head, table_foot};
 use crate::text::{Text, access, common, frame, node_words};
 use crate::viewer::Viewer;
+
+const COLUMNS: [TableColumn; 5] = [
+    TableColumn::sorted(access::SETTING, "setting", ""),
+    TableColumn::plain(access::IN_FORCE, ""),
+    TableColumn::sorted(access::ORIGIN, "origin", ""),
+    TableColumn::plain(access::DEFAULT, ""),
+    TableColumn::sorted(access::TAKES_EFFECT, "effect", ""),
+];
 
 /// The content of the page.
 pub fn render(query: &SettingsPageQuery, model: &SettingsPageModel, viewer: &Viewer) -> Markup {
@@ -32,7 +41,7 @@ pub fn render(query: &SettingsPageQuery, model: &SettingsPageModel, viewer: &Vie
             @if model.settings.is_empty() {
                 @let title = access::SETTINGS_EMPTY.fill(language, &[("text", &visible_text(&query.q))]);
                 (empty_by_filter(language, &title, &counted(language, common::SETTINGS, model.total), SettingsPageQuery::path()))
-            } @else { (settings_table(viewer, model)) }
+            } @else { (settings_table(viewer, query, model)) }
         }
         @if let Some(ask) = &model.ask { (ask_dialog(viewer, ask)) }
     }
@@ -164,52 +173,79 @@ fn inputs(viewer: &Viewer, model: &SettingsPageModel) -> Markup {
 }
 
 fn filters(viewer: &Viewer, query: &SettingsPageQuery, model: &SettingsPageModel) -> FilterBar {
+    let base = SettingsPageQuery { after: String::new(), ..query.clone() };
+    let orders = order_menu(viewer, &COLUMNS, &query.sort, &|sort: SortBy| {
+        SettingsPageQuery { sort, ..base.clone() }.address()
+    });
     let choice = |changed: bool, words: Text, rows: u64| FilterChoice {
         words: words.of(viewer.language).to_owned(),
         rows: Some(rows),
-        address: SettingsPageQuery { changed, ..query.clone() }.address(),
+        address: SettingsPageQuery { changed, ..base.clone() }.address(),
         is_current: query.changed == changed,
     };
     FilterBar {
         path: SettingsPageQuery::path(),
         field: Some(access::SETTINGS_FIELD),
         text: query.q.clone(),
-        others: SettingsPageQuery { q: String::new(), ..query.clone() }.pairs().pairs().to_vec(),
+        others: SettingsPageQuery { q: String::new(), ..base.clone() }.pairs().pairs().to_vec(),
         states_label: access::SETTINGS_WHICH,
         states: vec![
             choice(false, common::ALL, model.total),
             choice(true, access::CHANGED_ONLY, model.changed),
         ],
-        menus: Vec::new(),
+        menus: vec![section_menu(viewer, &base, &model.sections)],
+        orders,
+        has_picks: false,
         status: String::new(),
     }
 }
 
-fn settings_table(viewer: &Viewer, model: &SettingsPageModel) -> Markup {
-    let language = viewer.language;
+/// Limits the list to one part of the configuration file.
+fn section_menu(viewer: &Viewer, base: &SettingsPageQuery, sections: &[String]) -> FilterMenu {
+    let all = common::ALL.of(viewer.language);
+    let choice = |words: &str, section: &str| FilterChoice {
+        words: words.to_owned(),
+        rows: None,
+        address: SettingsPageQuery { section: section.to_owned(), ..base.clone() }.address(),
+        is_current: base.section == section,
+    };
+    let mut choices = vec![choice(all, "")];
+    choices.extend(sections.iter().map(|section| choice(section, section)));
+    let chosen = if base.section.is_empty() { all } else { base.section.as_str() };
+    FilterMenu { label: access::SECTION, chosen: chosen.to_owned(), choices }
+}
+
+/// Rows in the order of the sections have the sections as heads. Sorted rows have whole names.
+fn settings_table(viewer: &Viewer, query: &SettingsPageQuery, model: &SettingsPageModel) -> Markup {
+    let is_grouped = query.sort.key.is_empty();
     html! {
         table.cards.set {
             thead { tr {
-                th scope="col" { (access::SETTING.of(language)) }
-                th scope="col" { (access::IN_FORCE.of(language)) }
-                th scope="col" { (access::ORIGIN.of(language)) }
-                th scope="col" { (access::DEFAULT.of(language)) }
-                th scope="col" { (access::TAKES_EFFECT.of(language)) }
+                @for column in &COLUMNS {
+                    (column_head(viewer, column, &query.sort, &|sort: SortBy| {
+                        SettingsPageQuery { sort, after: String::new(), ..query.clone() }.address()
+                    }))
+                }
             } }
             tbody {
                 @for section in model.settings.chunk_by(|a, b| a.section == b.section) {
-                    @if let Some(first) = section.first().filter(|first| !first.section.is_empty()) {
+                    @if let Some(first) = section.first().filter(|first| is_grouped && !first.section.is_empty()) {
                         tr.grp { th.mono colspan="5" scope="rowgroup" { "[" (first.section) "]" } }
                     }
-                    @for line in section { (setting_row(viewer, line)) }
+                    @for line in section { (setting_row(viewer, line, is_grouped)) }
                 }
             }
         }
+        (table_foot(viewer, &model.page))
     }
 }
 
-fn setting_row(viewer: &Viewer, line: &SettingLine) -> Markup {
+fn setting_row(viewer: &Viewer, line: &SettingLine, is_grouped: bool) -> Markup {
     let language = viewer.language;
+    let name = match is_grouped || line.section.is_empty() {
+        true => line.name.clone(),
+        false => format!("{}.{}", line.section, line.name),
+    };
     let (origin, tone) = line.origin.words();
     let value = match (&line.value, line.is_secret) {
         (Some(_), true) => access::SECRET.of(language).to_owned(),
@@ -219,7 +255,7 @@ fn setting_row(viewer: &Viewer, line: &SettingLine) -> Markup {
     let default = line.default.as_deref().map_or_else(|| "–".to_owned(), visible_text);
     html! {
         tr {
-            td.two.wide data-l=(access::SETTING.of(language)) { span.mono.b { (line.name) } small { (with_code(&line.meaning)) } }
+            td.two.wide data-l=(access::SETTING.of(language)) { span.mono.b { (name) } small { (with_code(&line.meaning)) } }
             td.mono.wide data-l=(access::IN_FORCE.of(language)) { (value) }
             td data-l=(access::ORIGIN.of(language)) { (tag(None, tone, origin.of(language))) }
             td.mono.muted data-l=(access::DEFAULT.of(language)) { (default) }

@@ -5,14 +5,15 @@ use maud::{Markup, html};
 use super::form::new_link;
 use super::model::SharesPageModel;
 use super::query::{ShareStateFilter, SharesPageQuery};
-use super::rows::share_rows;
+use super::rows::{COLUMNS, share_rows};
 use crate::address::SortBy;
 use crate::format::{age, count, counted, day_and_time};
 use crate::parts::act::{CommandLines, command_menu, list_lines_at};
 use crate::parts::dialog::ask_dialog;
-use crate::parts::filter::{self, FilterBar, FilterChoice, ROWS, filter_bar};
+use crate::parts::filter::{self, FilterBar, FilterChoice, ROWS, filter_bar, order_menu};
 use crate::parts::icon::{Glyph, icon};
 use crate::parts::panel::{PanelHead, page_head, panel};
+use crate::parts::table::order_in_force;
 use crate::parts::timeline::end_timeline;
 use crate::parts::why::split;
 use crate::text::{Text, common, frame, shares};
@@ -160,6 +161,10 @@ fn filters(viewer: &Viewer, query: &SharesPageQuery, model: &SharesPageModel) ->
             is_current: query.state == state,
         });
     }
+    let sort = order_in_force(&query.sort, SortBy::ascending("ends"));
+    let orders = order_menu(viewer, &COLUMNS, &sort, &|sort: SortBy| {
+        SharesPageQuery { sort, ..base.clone() }.address()
+    });
     FilterBar {
         path: SharesPageQuery::path(),
         field: Some(shares::FIELD),
@@ -168,6 +173,8 @@ fn filters(viewer: &Viewer, query: &SharesPageQuery, model: &SharesPageModel) ->
         states_label: common::STATE,
         states,
         menus: Vec::new(),
+        orders,
+        has_picks: viewer.rights.shares,
         status: status(viewer, query, model),
     }
 }

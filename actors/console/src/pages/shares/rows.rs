@@ -21,7 +21,8 @@ use crate::viewer::Viewer;
 /// The form of the picked rows.
 const FORM: &str = "pick-shares";
 
-const COLUMNS: [TableColumn; 7] = [
+/// The columns of the table.
+pub(super) const COLUMNS: [TableColumn; 7] = [
     TableColumn::sorted(shares::PATH, "path", ""),
     TableColumn::plain(common::STATE, "p3"),
     TableColumn::sorted(shares::ENDS_IN, "ends", ""),

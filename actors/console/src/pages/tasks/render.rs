@@ -4,18 +4,19 @@ use maud::{Markup, html};
 
 use super::model::{FailureCause, TasksPageModel};
 use super::query::{BlameFilter, TaskStateFilter, TasksPageQuery};
-use super::rows::task_rows;
-use crate::address::{QueryWord, ROOT, encoded};
+use super::rows::{COLUMNS, YOUNGEST, task_rows};
+use crate::address::{QueryWord, ROOT, SortBy, encoded};
 use crate::format::{clock, count, counted, host_short, node_text};
 use crate::pages::why::why_file;
 use crate::parts::act::{as_command, command_menu, list_lines, post_button};
 use crate::parts::dialog::ask_dialog;
 use crate::parts::filter::{
-    self, FilterBar, FilterChoice, FilterMenu, filter_bar, filter_token, host_menu,
+    self, FilterBar, FilterChoice, FilterMenu, filter_bar, filter_token, host_menu, order_menu,
 };
 use crate::parts::mark::{Tone, tag};
 use crate::parts::panel::page_head;
 use crate::parts::spark::spark;
+use crate::parts::table::order_in_force;
 use crate::parts::why::split;
 use crate::text::{Text, common, frame, states, tasks};
 use crate::viewer::Viewer;
@@ -169,6 +170,7 @@ fn filters(viewer: &Viewer, query: &TasksPageQuery, model: &TasksPageModel) -> F
             is_current: query.state == state,
         });
     }
+    let sort = order_in_force(&query.sort, SortBy::ascending(YOUNGEST));
     let status = if query.sort.key.is_empty() { common::NEWEST_FIRST.of(language) } else { "" };
     FilterBar {
         path: TasksPageQuery::path(),
@@ -183,6 +185,10 @@ fn filters(viewer: &Viewer, query: &TasksPageQuery, model: &TasksPageModel) -> F
             }),
             blame_menu(viewer, query, &base),
         ],
+        orders: order_menu(viewer, &COLUMNS, &sort, &|sort: SortBy| {
+            TasksPageQuery { sort, ..base.clone() }.address()
+        }),
+        has_picks: viewer.rights.storage,
         status: status.to_owned(),
     }
 }

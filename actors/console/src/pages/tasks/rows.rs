@@ -26,15 +26,16 @@ use crate::viewer::Viewer;
 const FORM: &str = "pick-tasks";
 
 /// The key of the usual order: the youngest task first.
-const YOUNGEST: &str = "age";
+pub(super) const YOUNGEST: &str = "age";
 
-const COLUMNS: [TableColumn; 8] = [
+/// The columns of the table.
+pub(super) const COLUMNS: [TableColumn; 8] = [
     TableColumn::sorted(common::FILE, "name", ""),
     TableColumn::sorted(common::STATE, "state", ""),
-    TableColumn::plain(common::FROM_TO, ""),
-    TableColumn::plain(common::COPIED_PART, "w-p"),
-    TableColumn::plain(common::RATE, "num p2"),
-    TableColumn::plain(common::LEFT, "num p3"),
+    TableColumn::sorted(common::FROM_TO, "from", ""),
+    TableColumn::sorted(common::COPIED_PART, "copied", "w-p"),
+    TableColumn::sorted(common::RATE, "rate", "num p2"),
+    TableColumn::sorted(common::LEFT, "left", "num p3"),
     TableColumn::sorted(common::AGE, YOUNGEST, "num p0"),
     TableColumn::plain(tasks::REASON, "whyc p1"),
 ];

@@ -80,6 +80,8 @@ pub struct WhyFile {
     pub hot_from: Option<u64>,
     /// Requests a day, if counted.
     pub requests_a_day: Option<f64>,
+    /// Requests a day for each TiB, if counted and the size is known.
+    pub score: Option<f64>,
     /// Size in bytes.
     pub size: Option<u64>,
     /// Directory of the master.
@@ -212,10 +214,15 @@ fn actions(viewer: &Viewer, file: &WhyFile) -> Markup {
     let words = words.of(language);
     // A picked name is percent-encoded itself.
     let dialog = format!("{ROOT}/files?ask={verb}&pick={}&why={name}", encoded(&name));
+    // The node copies a held file only if it is pinned.
+    let (copy_class, pin_class) = match file.is_out_of_reach() && !file.is_pinned {
+        true => ("btn sm", "btn sm go"),
+        false => ("btn sm go", "btn sm"),
+    };
     html! {
         div.acts.mt {
-            a.btn.sm.go href={ (ROOT) "/files?ask=copy&pick=" (name) "&why=" (name) } { (why::COPY_NOW.of(language)) }
-            (post_button(&format!("{ROOT}/files/{name}/{verb}"), "btn sm", html! { (words) }))
+            a class=(copy_class) href={ (ROOT) "/files?ask=copy&pick=" (name) "&why=" (name) } { (why::COPY_NOW.of(language)) }
+            (post_button(&format!("{ROOT}/files/{name}/{verb}"), pin_class, html! { (words) }))
             (as_command(viewer, words, &dialog))
         }
     }
@@ -243,6 +250,9 @@ fn facts(viewer: &Viewer, file: &WhyFile) -> Markup {
             }
             @if let Some(requests) = file.requests_a_day {
                 dt { (why::REQUESTS_A_DAY.of(language)) } dd { (percent_number(requests)) }
+            }
+            @if let Some(score) = file.score {
+                dt { (why::SCORE.of(language)) } dd { (count(score.round() as u64)) }
             }
             dt { (why::RANK_GRADE.of(language)) }
             dd {

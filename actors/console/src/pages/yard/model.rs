@@ -228,8 +228,6 @@ pub struct PoolSummary {
     pub counts: Vec<(BoxCondition, u64)>,
     /// Waiting requests.
     pub queue: u64,
-    /// The longest wait in seconds.
-    pub longest_wait: Option<u64>,
 }
 
 impl PoolSummary {

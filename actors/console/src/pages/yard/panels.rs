@@ -302,9 +302,6 @@ fn pool_remark(viewer: &Viewer, pool: &PoolSummary) -> String {
         parts.push(yard::NO_QUEUE.of(language).to_owned());
     } else {
         parts.push(yard::QUEUE.fill(language, &[("n", &count(pool.queue))]));
-        if let Some(wait) = pool.longest_wait {
-            parts.push(yard::LONGEST_WAIT.fill(language, &[("age", &age(language, wait))]));
-        }
     }
     let quarantined = pool.boxes(BoxCondition::Quarantined);
     if quarantined > 0 {

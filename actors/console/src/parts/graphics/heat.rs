@@ -73,6 +73,11 @@ impl HeatMap {
         sums
     }
 
+    /// Whether the host of this column does not answer.
+    pub fn is_down(&self, column: usize) -> bool {
+        self.hosts.get(column).is_some_and(|host| host.is_down)
+    }
+
     /// Whether one of several hosts answers far more of the requests than its even share.
     pub fn has_hot_spot(&self) -> bool {
         let sums = self.host_sums();

@@ -234,6 +234,40 @@ pub const SENTENCES: &[(&str, &str)] = &[
         "planning is off (task.mode = \"off\"); running copies continue",
         "계획이 꺼져 있음 (task.mode = \"off\"). 진행 중인 복사는 계속함",
     ),
+    (
+        "No destination is up, so no copies are possible. {why}",
+        "응답하는 저장 서버가 없어 복사할 수 없습니다. {why}",
+    ),
+    (
+        "None is configured: set hosts.destinations.",
+        "설정된 저장 서버가 없습니다. hosts.destinations를 설정하십시오.",
+    ),
+    (
+        "The only one is in maintenance: see reelyard hosts.",
+        "하나뿐인 저장 서버가 점검 중입니다. reelyard hosts를 보십시오.",
+    ),
+    (
+        "All {n} are in maintenance: see reelyard hosts.",
+        "{n}대 모두 점검 중입니다. reelyard hosts를 보십시오.",
+    ),
+    ("{n} does not answer: see reelyard hosts.", "응답 없음 {n}대. reelyard hosts를 보십시오."),
+    ("{n} do not answer: see reelyard hosts.", "응답 없음 {n}대. reelyard hosts를 보십시오."),
+    (
+        "{n} does not answer, {others} is in maintenance.",
+        "응답 없음 {n}대, 점검 중 {others}대입니다.",
+    ),
+    (
+        "{n} does not answer, {others} are in maintenance.",
+        "응답 없음 {n}대, 점검 중 {others}대입니다.",
+    ),
+    (
+        "{n} do not answer, {others} is in maintenance.",
+        "응답 없음 {n}대, 점검 중 {others}대입니다.",
+    ),
+    (
+        "{n} do not answer, {others} are in maintenance.",
+        "응답 없음 {n}대, 점검 중 {others}대입니다.",
+    ),
     ("the inputs have not been read yet", "입력 파일을 아직 읽지 않음"),
     ("the journal has stopped", "저널이 중지됨"),
     ("no node leads the yard", "리더 노드 없음"),

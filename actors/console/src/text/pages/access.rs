@@ -87,6 +87,7 @@ texts! {
     FILE_DIFFERS = "The file differs from the values in force", "파일이 적용 값과 다름";
     FILE_UNUSABLE = "The file cannot be used. The values in force stay.", "파일을 사용할 수 없습니다. 적용 값은 그대로입니다.";
     FILE_SAME = "The file and the values in force are the same", "파일과 적용 값이 같음";
+    SECTION = "Section", "구역";
     SETTING = "Setting", "설정";
     CHANGE = "In force → in the file", "적용 값 → 파일";
     IN_FORCE = "In force", "적용 값";

@@ -18,6 +18,7 @@ texts! {
     WHERE = "Where it is", "배치 위치";
     HITS = "Hits in 10 min", "10분간 요청";
     A_DAY = "A day", "하루";
+    SCORE = "A day per TiB", "하루, TiB당";
     MORE_COPIES = "+{n}", "외 {n}";
     EMPTY_FILTER = "No file has “{text}” in its name", "이름에 “{text}”가 들어간 파일이 없음";
     EMPTY_STATE = "No file is in this state", "이 상태의 파일 없음";

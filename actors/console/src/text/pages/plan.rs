@@ -4,6 +4,8 @@ use crate::text::texts;
 
 texts! {
     SENTENCE = "The last round, {age} ago, took {took} ms. It planned {copies} and decided {removals}.", "마지막 배치 주기는 {age} 전이며 {took} ms 걸렸습니다. 계획: {copies}, {removals}.";
+    SENTENCE_NEXT = "The next one begins with the next change.", "다음 주기는 다음 변경 때 시작합니다.";
+    SENTENCE_NEXT_AT = "The next one begins with the next change, at the latest in {age}, when a pause ends.", "다음 주기는 다음 변경 때, 늦어도 대기가 끝나는 {age} 뒤에 시작합니다.";
     SENTENCE_NONE = "No round was planned yet.", "아직 배치 주기가 없었습니다.";
     BLOCKED = "Nothing is planned", "배치 계획 중지";
     UNLISTED = "Hosts whose files were not listed: {hosts}", "파일 목록을 아직 읽지 않은 호스트: {hosts}";
@@ -51,6 +53,10 @@ texts! {
     AS_DESTINATION = "as destination", "저장 서버로서";
     MAP_SENTENCE_HOT = "{host} answers {share} of the requests for these files.", "이 파일들에 대한 요청의 {share}: {host}.";
     MAP_SENTENCE_CURE = "{n} of the most wanted files are only there; a second copy of each would spread them.", "요청이 많은 파일 {n}개가 그곳에만 있습니다. 사본을 하나씩 더 두면 분산됩니다.";
+    MAP_SEE = "See the {files}", "보기: {files}";
+    MAP_PIN = "Pin {files}…", "고정: {files}…";
+    MAP_COPY = "Copy {files}…", "복사: {files}…";
+    MAP_PIN_FIRST = "The node keeps a second copy only of a pinned file.", "고정한 파일만 두 번째 사본을 유지합니다.";
     MAP_SENTENCE_EVEN = "The requests are spread evenly.", "요청이 고르게 분산되어 있습니다.";
     MAP_LABEL = "Requests of files by hosts", "파일별, 호스트별 요청";
     MAP_UNDER = "under {n}", "{n} 미만";

@@ -11,7 +11,8 @@ texts! {
     HITS = "{n} in 10 min", "10분간 {n}회";
     HITS_HOT = "{n} in 10 min, hot from {threshold}", "10분간 {n}회, {threshold}회부터 급상승";
     REQUESTS_A_DAY = "Requests a day", "하루 요청 수";
-    RANK_GRADE = "Rank", "순위";
+    SCORE = "Score: requests a day per TiB", "점수: TiB당 하루 요청 수";
+    RANK_GRADE = "Rank (its grade)", "순위(등급)";
     RANK_OF = "{rank} of {total}", "{total}개 중 {rank}위";
     MASTER = "Master", "원본";
     MASTER_THERE = "in {dir}", "위치: {dir}";

@@ -106,7 +106,6 @@ texts! {
     POOLS = "Box pools", "박스 풀";
     FREE_OF = "{free} of {n} free", "{n}개 중 {free}개 비어 있음";
     QUEUE = "queue {n}", "대기 {n}";
-    LONGEST_WAIT = "longest wait {age}", "최장 대기 {age}";
     NO_QUEUE = "no queue", "대기 없음";
     IN_QUARANTINE = "{n} in quarantine", "격리 {n}개";
     NO_COPIES = "No copy runs", "진행 중인 복사 없음";

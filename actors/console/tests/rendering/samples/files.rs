@@ -38,6 +38,7 @@ fn line(index: usize) -> FileLine {
         hits: 412 - 20 * index as u64,
         curve: if index < 8 { vec![3.0, 2.0, 5.0, 9.0, 4.0, 12.0, 14.0, 20.0] } else { Vec::new() },
         requests_a_day: Some(4120.5 / (index as f64 + 1.0)),
+        score: (index != 4).then_some(512_400.5 / (index as f64 + 1.0)),
         size: (index != 4).then_some((14 - index as u64) << 30),
     }
 }
@@ -106,6 +107,7 @@ pub fn explained() -> WhyFile {
         hits: 38,
         hot_from: Some(3),
         requests_a_day: Some(210.4),
+        score: Some(22_400.5),
         size: Some(10_307_921_510),
         master_dir: Some("/data/masters-2".into()),
         copies: vec![HeldCopy {

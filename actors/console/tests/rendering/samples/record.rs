@@ -104,6 +104,8 @@ pub fn values(viewer: &Viewer) -> PageParts {
         ..SettingLine::default()
     };
     let model = SettingsPageModel {
+        page: RowPage { first: 1, shown: 2, total: Some(2), previous: None, next: None },
+        sections: vec!["storage".into(), "task".into()],
         settings: vec![
             line("storage", "limit_percent", Some("90"), ValueOrigin::Default),
             line("storage", "low_water_percent", Some("85"), ValueOrigin::File),

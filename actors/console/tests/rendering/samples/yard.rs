@@ -177,8 +177,8 @@ fn pools() -> Vec<PoolSummary> {
     let scratch =
         vec![(BoxCondition::Leased, 3), (BoxCondition::Free, 28), (BoxCondition::Cleaning, 1)];
     vec![
-        PoolSummary { name: "judges".into(), counts: judges, queue: 6, longest_wait: Some(48) },
-        PoolSummary { name: "scratch".into(), counts: scratch, queue: 0, longest_wait: None },
+        PoolSummary { name: "judges".into(), counts: judges, queue: 6 },
+        PoolSummary { name: "scratch".into(), counts: scratch, queue: 0 },
     ]
 }
 

@@ -73,7 +73,7 @@ async fn files(yard: &ConsoleYard, browser: &Browser) -> Result<()> {
     without_errors(browser, "the filter").await?;
     a_refused_filter_keeps_the_rows(yard, browser).await?;
     open(yard, browser, "/files").await?;
-    browser.click("[data-pick-all]").await?;
+    browser.click("#rows [data-pick-all]").await?;
     until_shown(browser, ".bulk", "3 selected · 29.3 KiB").await;
     browser.click(".bulk button[value=pin]").await?;
     until_shown(browser, "[data-dialog]", "Pin 3 files?").await;
@@ -340,6 +340,17 @@ async fn in_korean_on_a_phone(yard: &ConsoleYard, browser: &Browser) -> Result<(
 /// The narrowest window: a row is ticked, and the dialog of its action opens.
 async fn a_row_is_picked_by_a_finger(yard: &ConsoleYard, browser: &Browser) -> Result<()> {
     browser.resize(320, 640).await?;
+    // Without heads, the list is sorted and all of it picked above it.
+    open(yard, browser, "/files").await?;
+    browser.click("#filter-menus .narrows summary").await?;
+    browser.click("#filter-menus .narrows a[href*='sort=name']").await?;
+    until(browser, "location.search === '?sort=name'").await;
+    let first = "document.querySelector('#rows tbody tr').textContent.includes('script')";
+    until(browser, first).await;
+    browser.click("#filters label.narrows input").await?;
+    until(browser, "document.querySelector('.bulk').dataset.picked > '1'").await;
+    let hidden = "getComputedStyle(document.querySelector('#rows thead')).visibility";
+    assert_eq!(browser.evaluate(hidden).await?, "hidden", "heads in the order of Tab");
     open(yard, browser, "/files?q=alpha").await?;
     let target = "document.querySelector('td.pick .hit').getBoundingClientRect()";
     for side in ["width", "height"] {

@@ -1,5 +1,6 @@
 //! The lists of the page Boxes, each cut to a page of its own.
 
+use std::cmp::Reverse;
 use std::sync::Arc;
 
 use actix_web::web;
@@ -9,6 +10,7 @@ use reelyard_boxes::box_lease::{
     PoolStatus, ShowQueue,
 };
 use reelyard_console::Moment;
+use reelyard_console::address::SortBy;
 use reelyard_console::pages::boxes::{BoxesPageQuery, LeaseLine, QuarantineLine, QueueLine};
 use reelyard_console::parts::boxes::{BoxCondition, GridBox};
 use reelyard_console::parts::table::RowPage;
@@ -128,22 +130,53 @@ pub async fn queue_page(
     let first = position(base.queued).min(waiting);
     let mut lines = Vec::new();
     if waiting > 0 {
-        let asked = ShowQueue { pool: pool.clone(), most: first.saturating_add(QUEUED) };
-        let listed = boxes.actor.ask(asked).await??;
-        for (place, request) in (1..).zip(listed).skip(first) {
-            lines.push(QueueLine {
-                place,
-                holder: request.holder.to_string(),
-                priority: i64::from(request.priority.get()),
-                count: u64::from(request.count),
-                since: Moment(request.since.0),
-            });
-        }
+        // Another order than that of the queue needs all of it.
+        let is_usual = matches!(base.queue_sort.key.as_str(), "" | "place");
+        let is_usual = is_usual && !base.queue_sort.descending;
+        let most = if is_usual { first.saturating_add(QUEUED) } else { waiting };
+        let listed = boxes.actor.ask(ShowQueue { pool: pool.clone(), most }).await??;
+        let listed = (1..).zip(listed).map(|(place, request)| QueueLine {
+            place,
+            holder: request.holder.to_string(),
+            priority: i64::from(request.priority.get()),
+            count: u64::from(request.count),
+            since: Moment(request.since.0),
+        });
+        lines = listed.collect();
+        sort_queue(&mut lines, &base.queue_sort);
+        lines = lines.into_iter().skip(first).take(QUEUED).collect();
     }
     let page = RowPage::at(first, lines.len(), waiting, QUEUED, &|at| {
         BoxesPageQuery { queued: place(at), ..of_pool(base, pool) }.address()
     });
     Ok((lines, page))
+}
+
+fn sort_queue(lines: &mut [QueueLine], sort: &SortBy) {
+    match sort.key.as_str() {
+        "holder" => lines.sort_by(|a, b| a.holder.cmp(&b.holder)),
+        "priority" => lines.sort_by_key(|line| line.priority),
+        "count" => lines.sort_by_key(|line| line.count),
+        "waits" => lines.sort_by_key(|line| Reverse(line.since)),
+        _ => {}
+    }
+    if sort.descending {
+        lines.reverse();
+    }
+}
+
+fn sort_leases(leases: &mut [Arc<Lease>], sort: &SortBy) {
+    leases.sort_by_key(|lease| (end(lease), lease.number));
+    match sort.key.as_str() {
+        "box" => leases.sort_by_key(|lease| lease.number),
+        "holder" => leases.sort_by_cached_key(|lease| lease.holder.to_string()),
+        "token" => leases.sort_by_key(|lease| lease.token.0),
+        "held" => leases.sort_by_key(|lease| Reverse(lease.granted.0)),
+        _ => {}
+    }
+    if sort.descending {
+        leases.reverse();
+    }
 }
 
 /// The page of this pool.
@@ -164,7 +197,7 @@ pub fn lease_page(
         leases.extend(page.lines);
         from = page.next;
     }
-    leases.sort_by_key(|lease| (end(lease), lease.number));
+    sort_leases(&mut leases, &base.leases_sort);
     let first = position(base.leases);
     let lines = leases.iter().skip(first).take(LEASES).map(|lease| lease_line(lease));
     let lines: Vec<LeaseLine> = lines.collect();

@@ -80,7 +80,7 @@ pub async fn live_parts(
     let viewer = viewer.clone();
     let render = move |_: &NodeHttpState| {
         let sentence = page_sentence(&boxes::boxes_sentence(&viewer, &model));
-        let content = boxes::pools_in_full(&viewer, &model);
+        let content = boxes::pools_in_full(&viewer, &query, &model);
         vec![("page-sentence".to_owned(), sentence), ("boxes-content".to_owned(), content)]
     };
     computed(state, render).await

@@ -8,6 +8,7 @@ use reelyard_console::pages::settings::{
     self, InputCondition, InputFileLine, SettingDifference, SettingEffect, SettingLine,
     SettingsPageModel, SettingsPageQuery, ValueOrigin,
 };
+use reelyard_console::parts::table::RowPage;
 use reelyard_console::text::Language;
 use reelyard_console::{Moment, Viewer};
 use reelyard_core::settings::{Presence, Scope, TakesEffect};
@@ -22,6 +23,9 @@ use crate::http::console::refusal::ConsoleRefusal;
 use crate::http::console::visitor::Visitor;
 use crate::http::node_state::NodeHttpState;
 use crate::reloading::Reloaded;
+
+/// Rows of a page.
+const ROWS: usize = 80;
 
 /// `GET /console/settings`.
 pub async fn show(
@@ -52,10 +56,19 @@ async fn model(
         Err(refused) => (Vec::new(), Some(format!("{refused:#}"))),
     };
     let catalog = state.actors.catalog_view.load();
+    let mut sections: Vec<String> = all.iter().map(|line| line.section.clone()).collect();
+    sections.retain(|section| !section.is_empty());
+    sections.sort();
+    sections.dedup();
+    let changed = all.iter().filter(|line| is_changed(line)).count() as u64;
+    let total = all.len() as u64;
+    let (settings, page) = page_of(all, query);
     SettingsPageModel {
-        total: all.len() as u64,
-        changed: all.iter().filter(|line| is_changed(line)).count() as u64,
-        settings: all.into_iter().filter(|line| is_wanted(line, query)).collect(),
+        total,
+        changed,
+        settings,
+        page,
+        sections,
         differences,
         record,
         ask: settings_record::revert_dialog(state, query, viewer).await,
@@ -63,6 +76,30 @@ async fn model(
         unusable,
         inputs: inputs(&catalog).into_iter().map(input_line).collect(),
     }
+}
+
+/// The settings that match, sorted and cut to a page.
+fn page_of(all: Vec<SettingLine>, query: &SettingsPageQuery) -> (Vec<SettingLine>, RowPage) {
+    let mut lines: Vec<SettingLine> =
+        all.into_iter().filter(|line| is_wanted(line, query)).collect();
+    let name = |line: &SettingLine| (line.section.clone(), line.name.clone());
+    match query.sort.key.as_str() {
+        "setting" => lines.sort_by_cached_key(name),
+        "origin" => lines.sort_by_key(|line| line.origin as u8),
+        "effect" => lines.sort_by_key(|line| line.needs_restart),
+        _ => {}
+    }
+    if query.sort.descending {
+        lines.reverse();
+    }
+    let total = lines.len();
+    let first = query.after.parse().unwrap_or(0).min(total);
+    let shown: Vec<SettingLine> = lines.into_iter().skip(first).take(ROWS).collect();
+    let page = RowPage::at(first, shown.len(), total, ROWS, &|at| {
+        let after = if at == 0 { String::new() } else { at.to_string() };
+        SettingsPageQuery { after, ..query.clone() }.address()
+    });
+    (shown, page)
 }
 
 /// The differences of the file, in the order in which they take effect.
@@ -120,7 +157,8 @@ fn is_wanted(line: &SettingLine, query: &SettingsPageQuery) -> bool {
     let has_text = line.name.contains(text)
         || format!("{}.{}", line.section, line.name).contains(text)
         || (!line.is_secret && line.value.as_ref().is_some_and(|value| value.contains(text)));
-    has_text && (!query.changed || is_changed(line))
+    let is_in_section = query.section.is_empty() || line.section == query.section;
+    is_in_section && has_text && (!query.changed || is_changed(line))
 }
 
 fn input_line(input: InputView) -> InputFileLine {

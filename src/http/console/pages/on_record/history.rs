@@ -177,7 +177,7 @@ fn row(line: HistoryLine) -> HistoryRow {
     }
 }
 
-/// `GET /console/history/export?format=`: all kept lines that match, newest first.
+/// `GET /console/history/export?format=`: all kept lines that match, in the order of the page.
 pub async fn export(
     request: HttpRequest,
     state: web::Data<NodeHttpState>,
@@ -198,12 +198,29 @@ pub async fn export(
             .insert_header((CONTENT_DISPOSITION, format!("attachment; filename=\"{name}\"")))
             .body(text));
     }
+    if let Some(column) = sorted_column(&query) {
+        let lines =
+            computed(&state, move |state| all_sorted(state, &filter, &query, column)).await?;
+        let begin = (Some(head.to_owned()), lines.into_iter());
+        let lines = unfold(begin, move |(head, mut lines)| async move {
+            let is_first = head.is_some();
+            let mut text = head.unwrap_or_default();
+            let before = text.len();
+            text.extend(lines.by_ref().take(EXPORTED_AT_ONCE).map(line_text(is_csv)));
+            let part = Ok::<Bytes, std::io::Error>(Bytes::from(text.clone()));
+            (is_first || text.len() > before).then_some((part, (None, lines)))
+        });
+        return Ok(HttpResponse::Ok()
+            .insert_header((CONTENT_TYPE, kind))
+            .insert_header((CONTENT_DISPOSITION, format!("attachment; filename=\"{name}\"")))
+            .streaming(lines));
+    }
     let begin = Some((head.to_owned(), HistoryPosition::NEWEST));
     let lines = unfold((begin, filter, state), move |(at, filter, state)| async move {
         let (mut text, from) = at?;
         let page = history_page(&state, &filter, from, EXPORTED_AT_ONCE);
         for line in page.items {
-            text.push_str(&if is_csv { csv_row(line) } else { json(&line) });
+            text.push_str(&line_text(is_csv)(line));
         }
         let next = page.next.and_then(|next| next.0.parse().ok());
         let next = next.map(|next: HistoryPosition| (String::new(), next));
@@ -215,12 +232,31 @@ pub async fn export(
         .streaming(lines))
 }
 
+/// All kept lines that match, in the order of a column.
+fn all_sorted(
+    state: &NodeHttpState,
+    filter: &HistoryFilter,
+    query: &HistoryPageQuery,
+    column: HistoryColumn,
+) -> Vec<HistoryLine> {
+    let copies = state.actors.task_views.load().history.clone();
+    let removals = state.actors.remover_views.load().history.clone();
+    let kept = usize::try_from(copies.len() + removals.len()).unwrap_or(usize::MAX);
+    let range = PageRange { positions: 0..kept, descending: query.order().descending };
+    filter.sorted_page(&copies, &removals, column, &range, &state.names).0
+}
+
+/// Writes a line with commas, or as JSON.
+fn line_text(is_csv: bool) -> fn(HistoryLine) -> String {
+    if is_csv { csv_row } else { json }
+}
+
 /// The first line of an export with commas.
 const CSV_HEAD: &str = "at,step,name,source,host,size,asked_by,reason\r\n";
 
-fn json(line: &HistoryLine) -> String {
+fn json(line: HistoryLine) -> String {
     // Plain data always serializes.
-    let mut text = serde_json::to_string(line).unwrap_or_default();
+    let mut text = serde_json::to_string(&line).unwrap_or_default();
     text.push('\n');
     text
 }

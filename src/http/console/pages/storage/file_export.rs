@@ -8,7 +8,7 @@ use reelyard_access::rights::AccessScope;
 use reelyard_console::pages::files::FilesPageQuery;
 use reelyard_core::names::FileId;
 
-use super::files::matching_files;
+use super::files::sorted_files;
 use crate::csv;
 use crate::http::api::yard_calls::files::FileListSnapshot;
 use crate::http::computing::computed;
@@ -17,12 +17,12 @@ use crate::http::console::visitor::Visitor;
 use crate::http::node_state::NodeHttpState;
 
 /// The first line.
-const HEAD: &str = "rank,name,name_is_encoded,state,hosts,hits,requests_a_day,size\r\n";
+const HEAD: &str = "rank,name,name_is_encoded,state,hosts,hits,requests_a_day,size,score\r\n";
 
 /// Rows that are written at once.
 const AT_ONCE: usize = 500;
 
-/// `GET /console/files/export`: all files that match, in the order in which they are placed. Each part of the answer
+/// `GET /console/files/export`: all files that match, in the order of the page. Each part of the answer
 /// is written when the client has read the one before.
 pub async fn show(
     request: HttpRequest,
@@ -30,7 +30,7 @@ pub async fn show(
 ) -> Result<HttpResponse, ConsoleRefusal> {
     Visitor::of(&request, &state, &AccessScope::YardRead)?;
     let query = FilesPageQuery::parse(request.query_string());
-    let matching = move |state: &NodeHttpState| matching_files(state, &query);
+    let matching = move |state: &NodeHttpState| sorted_files(state, &query);
     let files = computed(&state, matching).await?;
     // It is read once: its cost grows with the open copies.
     let snapshot = FileListSnapshot::new(&state);
@@ -65,10 +65,21 @@ fn row(state: &NodeHttpState, files: &FileListSnapshot, file: FileId) -> String 
     let (rank, size) = (number(view.rank.map(u64::from)), number(view.size));
     let hosts: Vec<String> = view.placed_on.iter().map(ToString::to_string).collect();
     let a_day = view.requests_a_day.map(|requests| requests.to_string()).unwrap_or_default();
+    let score = view.score.map(|score| score.to_string()).unwrap_or_default();
     let encoded = view.name.percent_encoded.to_string();
     // Plain words always serialize.
     let state = serde_json::to_value(view.state).ok();
     let state = state.as_ref().and_then(|word| word.as_str()).unwrap_or_default();
     let (hosts, hits) = (hosts.join(" "), view.hits.to_string());
-    csv::row([rank.as_str(), &view.name.name, &encoded, state, &hosts, &hits, &a_day, &size])
+    csv::row([
+        rank.as_str(),
+        &view.name.name,
+        &encoded,
+        state,
+        &hosts,
+        &hits,
+        &a_day,
+        &size,
+        &score,
+    ])
 }

@@ -117,10 +117,14 @@ fn has_ranking(catalog: &CatalogView) -> bool {
 
 /// All files that match the filter of a page, in the order of the list.
 pub fn matching_files(state: &NodeHttpState, query: &FilesPageQuery) -> Vec<FileId> {
+    sorted_files(state, &FilesPageQuery { sort: SortBy::default(), ..query.clone() })
+}
+
+/// All files that match the filter of a page, in its order.
+pub fn sorted_files(state: &NodeHttpState, query: &FilesPageQuery) -> Vec<FileId> {
     let files = FileListSnapshot::new(state);
     let placed = PlacedFiles::of(&files.snapshot.tasks, &files.down);
     let listed = listed_files(&files.snapshot.catalog);
-    let query = &FilesPageQuery { sort: SortBy::default(), ..query.clone() };
     let search = search(state, query, &files, &placed, &listed);
     search.page(0, files.len()).shown
 }
@@ -157,6 +161,7 @@ fn line(
         hits: u64::from(view.hits),
         curve: curve.iter().map(|hits| *hits as f32).collect(),
         requests_a_day: view.requests_a_day,
+        score: view.score,
         size: view.size,
         name: why::shown(&view.name),
     }

@@ -79,15 +79,16 @@ fn heat_map(state: &NodeHttpState) -> HeatMap {
     let hosts: Vec<HostAddr> = destinations.map(|host| host.host).collect();
     let column: BTreeMap<HostAddr, usize> =
         hosts.iter().enumerate().map(|(index, host)| (*host, index)).collect();
+    let hosts: Vec<HeatHost> = hosts
+        .iter()
+        .map(|host| HeatHost { host: host.to_string(), is_down: beats.is_down(*host) })
+        .collect();
     HeatMap {
-        hosts: hosts
-            .iter()
-            .map(|host| HeatHost { host: host.to_string(), is_down: beats.is_down(*host) })
-            .collect(),
         rows: most_wanted(&catalog)
             .into_iter()
-            .map(|(file, an_hour)| row(state, &tasks, &column, file, an_hour))
+            .map(|(file, an_hour)| row(state, &tasks, &column, &hosts, file, an_hour))
             .collect(),
+        hosts,
     }
 }
 
@@ -115,14 +116,20 @@ fn row(
     state: &NodeHttpState,
     tasks: &TaskManagerView,
     column: &BTreeMap<HostAddr, usize>,
+    hosts: &[HeatHost],
     file: FileId,
     an_hour: f64,
 ) -> HeatRow {
     let placed = tasks.placements.iter().filter(|(_, files)| files.contains(file.0));
     let held: Vec<usize> = placed.filter_map(|(host, _)| column.get(host).copied()).collect();
-    let requests = (an_hour / held.len().max(1) as f64).round() as u64;
-    let mut cells: Vec<HeatCell> =
-        held.into_iter().map(|host| HeatCell { host, requests, is_coming: false }).collect();
+    // A host that is down answers nothing.
+    let answering = held.iter().filter(|host| !hosts[**host].is_down).count();
+    let share = (an_hour / answering.max(1) as f64).round() as u64;
+    let requests = |host: usize| if hosts[host].is_down { 0 } else { share };
+    let mut cells: Vec<HeatCell> = held
+        .into_iter()
+        .map(|host| HeatCell { host, requests: requests(host), is_coming: false })
+        .collect();
     let name = state.names.name(file);
     for task in tasks.open.values().filter(|task| task.name == name) {
         if let Some(host) = column.get(&task.destination).copied() {

@@ -1,9 +1,12 @@
 //! `/console/plan`: the last round, removals, and what holds files back.
 
+use std::cmp::Reverse;
+
 use actix_web::web::Data;
 use actix_web::{HttpRequest, HttpResponse};
 use reelyard_access::rights::AccessScope;
 use reelyard_api::{BackedOff, PlannedCopy, RemovalView, RoomSoughtView, Skipped};
+use reelyard_console::address::SortBy;
 use reelyard_console::frame::{NavPage, PageParts};
 use reelyard_console::pages::plan::{
     self, BackOffLine, CopyProgress, DestinationReason, ExchangeLine, GoingCopy, PassedLine,
@@ -62,7 +65,11 @@ pub fn live_parts(state: &NodeHttpState, query: &str, viewer: &Viewer) -> Vec<Li
 }
 
 fn model(state: &NodeHttpState, query: &PlanPageQuery) -> PlanPageModel {
-    let round = round::last_round(state, ALL_ROWS);
+    let mut round = round::last_round(state, ALL_ROWS);
+    sort_copies(&mut round.planned, &query.copies_sort);
+    sort_removals(&mut round.removals, &query.removals_sort);
+    let pauses = round.back_offs.iter().map(|held| Moment(held.back_off.until.0));
+    let next_at = pauses.filter(|end| end.0 > state.clock.now().0).min();
     let looked = removals::last_look(state, ALL_ROWS);
     let rows = |list: &str| if query.all == list { ALL_ROWS } else { ROWS };
     let spared = looked
@@ -73,6 +80,7 @@ fn model(state: &NodeHttpState, query: &PlanPageQuery) -> PlanPageModel {
     PlanPageModel {
         at: round.at.map(|at| Moment(at.0)),
         took: round.took_us.unwrap_or_default(),
+        next_at,
         blocked: round.blocked,
         unlisted: round.unlisted,
         waiting: round.waiting,
@@ -97,6 +105,33 @@ fn model(state: &NodeHttpState, query: &PlanPageQuery) -> PlanPageModel {
         removals: round.removals.into_iter().take(rows("removals")).map(removal).collect(),
         passed: passed_over(round.skipped),
         back_offs: round.back_offs.into_iter().take(ROWS).map(back_off).collect(),
+    }
+}
+
+fn sort_copies(copies: &mut [PlannedCopy], sort: &SortBy) {
+    match sort.key.as_str() {
+        "file" => copies.sort_by(|a, b| a.name.name.cmp(&b.name.name)),
+        // Hot files are planned before the ranking.
+        "rank" => copies.sort_by_key(|copy| (Reverse(copy.hits), copy.rank)),
+        "from" => copies.sort_by_key(|copy| (copy.source, copy.destination)),
+        "size" => copies.sort_by_key(|copy| copy.size),
+        _ => return,
+    }
+    if sort.descending {
+        copies.reverse();
+    }
+}
+
+fn sort_removals(removals: &mut [RemovalView], sort: &SortBy) {
+    match sort.key.as_str() {
+        "file" => removals.sort_by(|a, b| a.name.name.cmp(&b.name.name)),
+        "from" => removals.sort_by_key(|removal| removal.host),
+        "size" => removals.sort_by_key(|removal| removal.size),
+        "because" => removals.sort_by(|a, b| a.why.cmp(&b.why)),
+        _ => return,
+    }
+    if sort.descending {
+        removals.reverse();
     }
 }
 
@@ -209,7 +244,7 @@ fn exchange(
 /// The reasons that hold files back, that of most files first.
 fn passed_over(skipped: Vec<Skipped>) -> Vec<PassedLine> {
     let mut lines: Vec<PassedLine> = skipped.into_iter().filter_map(passed).collect();
-    lines.sort_by_key(|line| std::cmp::Reverse(line.files));
+    lines.sort_by_key(|line| Reverse(line.files));
     lines
 }
 

@@ -68,7 +68,7 @@ fn model(state: &NodeHttpState, query: &TasksPageQuery) -> TasksPageModel {
     let now = state.clock.now();
     let mut all = view.tasks();
     all.reverse();
-    sort(&mut all, query);
+    sort(&mut all, query, &view, state);
     let mut matching: Vec<&Task> = Vec::new();
     for task in all {
         if is_wanted(task, query) {
@@ -103,10 +103,26 @@ fn model(state: &NodeHttpState, query: &TasksPageQuery) -> TasksPageModel {
 }
 
 /// Sorts tasks that are in the usual order, newest first.
-fn sort(tasks: &mut [&Arc<Task>], query: &TasksPageQuery) {
+fn sort(
+    tasks: &mut [&Arc<Task>],
+    query: &TasksPageQuery,
+    view: &TaskManagerView,
+    state: &NodeHttpState,
+) {
+    let catalog = state.actors.catalog_view.load();
+    // Only copies under way have a rate.
+    let running = |task: &Task| {
+        (task.state == TaskState::Working).then(|| copy_line(view, &catalog, task, state))
+    };
     match query.sort.key.as_str() {
         "name" => tasks.sort_by(|a, b| a.name.cmp(&b.name)),
         "state" => tasks.sort_by_key(|task| task.state as u8),
+        "from" => tasks.sort_by_key(|task| (task.source, task.destination)),
+        "copied" => tasks.sort_by_cached_key(|task| copied(view, task)),
+        "rate" => tasks.sort_by_cached_key(|task| running(task).and_then(|copy| copy.rate)),
+        "left" => tasks.sort_by_cached_key(|task| {
+            running(task).and_then(|copy| copy.seconds_left()).unwrap_or(u64::MAX)
+        }),
         "size" => tasks.sort_by_key(|task| task.size),
         "created" => tasks.sort_by_key(|task| task.id),
         "age" => tasks.sort_by_key(|task| Reverse(task.id)),
@@ -114,6 +130,14 @@ fn sort(tasks: &mut [&Arc<Task>], query: &TasksPageQuery) {
     }
     if query.sort.descending {
         tasks.reverse();
+    }
+}
+
+/// The bytes that have arrived.
+fn copied(view: &TaskManagerView, task: &Task) -> u64 {
+    match task.state {
+        TaskState::Done => task.size,
+        _ => view.progress.get(&task.id).map_or(0, |progress| progress.bytes),
     }
 }
 

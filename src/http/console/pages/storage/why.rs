@@ -93,6 +93,10 @@ fn explained(view: &ExplainView, beats: &HeartbeatView) -> WhyFile {
         detail: detail.or(room).unwrap_or_default(),
         hits: u64::from(explanation.hits),
         requests_a_day: view.demand.as_ref().map(|demand| demand.requests_a_day),
+        score: view
+            .demand
+            .as_ref()
+            .and_then(|demand| demand.parts.as_ref()?.requests_a_day_per_tib),
         master_dir: match &explanation.master {
             MasterState::Found { dir, .. } => Some(dir.clone()),
             _ => None,
