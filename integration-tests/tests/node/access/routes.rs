@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::Result;
 
 /// The routes outside of the API, with the decision for each. The calls of the API declare their rights.
-const DECIDED: [(&str, &str); 67] = [
+const DECIDED: [(&str, &str); 68] = [
     ("/healthz", "open: it only says that the process answers"),
     ("/readyz", "open: monitoring has no token"),
     ("/shared-files/{id}", "streams of other nodes of the cluster only"),
@@ -18,6 +18,7 @@ const DECIDED: [(&str, &str); 67] = [
     ("/guide/{topic}", "open: the manual"),
     ("/guide/pictures/{name}", "open: the manual"),
     ("/login", "open: it begins a session, and limits wrong attempts"),
+    ("/login/", "open: it only leads to the login"),
     ("/logout", "the session and its CSRF token"),
     ("/", "open: it only leads to the console"),
     ("/console", "a session with yard:read"),
