@@ -108,8 +108,8 @@ pub struct MemberInfo {
     pub format_level: u16,
     /// Whether the settings of the cluster in its file differ from those of the node that answers.
     pub settings_differ: bool,
-    /// Milliseconds since its last message to the node that answers. Missing for that node, and before the
-    /// first message.
+    /// Milliseconds since its last message to the node that answers. On the leader: since its last answer to a call of
+    /// the leader. Missing for the node that answers, and before the first message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contact_ms: Option<u64>,
     /// Time of a message there and back, in microseconds.

@@ -208,6 +208,17 @@ impl Journal {
         changed.await.unwrap_or_else(|error| Err(MemberChangeError::NotReady(error.to_string())))
     }
 
+    /// Puts the record of this node into the log: itself while it leads, otherwise by a call to the leader. The leader
+    /// needs the addresses to call it.
+    ///
+    /// # Errors
+    /// No leader took the record.
+    pub async fn keep_record(&self, record: MemberRecord) -> Result<(), MemberChangeError> {
+        let node = self.0.node.clone();
+        let kept = self.0.runtime.spawn(async move { node.keep_record(record).await });
+        kept.await.unwrap_or_else(|error| Err(MemberChangeError::NotReady(error.to_string())))
+    }
+
     /// Makes another voter the leader: `wanted`, or the one that has most of the log. Answers its number. No commit
     /// is lost: those that come meanwhile are refused as for a node that does not lead.
     ///

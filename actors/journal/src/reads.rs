@@ -64,6 +64,18 @@ impl Journal {
         self.0.node.staleness()
     }
 
+    /// How long ago a quorum certainly followed the leader, as far as this node knows: followers learn it with each call
+    /// of the leader. None before the first contact. Unlike [`Journal::staleness`] it does not grow with slow views.
+    pub fn since_quorum(&self) -> Option<Duration> {
+        self.0.node.since_quorum()
+    }
+
+    /// The time since another node last answered a call of this one. A call of that node says nothing about the way
+    /// there. None before its first answer.
+    pub fn since_answer(&self, node: u64) -> Option<Duration> {
+        self.0.node.since_answer(node)
+    }
+
     /// The time since a leader called that this node follows, since this node gave its vote, or since its start. It does
     /// not count while the machine is suspended, and says nothing on a leader.
     pub fn leader_silence(&self) -> Duration {

@@ -227,6 +227,80 @@ fn a_lost_voter_is_replaced_by_a_learner_in_one_step() {
     });
 }
 
+/// The calls of a node that gets none arrive, and say nothing about the way to it.
+#[test]
+fn a_change_needs_new_answers_of_those_that_vote_afterwards() {
+    on_a_system(async {
+        let mut cluster = GrowingCluster::alone().await;
+        cluster.leads().await;
+        for number in [2, 3, 4] {
+            assert_eq!(cluster.join().await, number);
+            cluster.has_all(number).await;
+        }
+        for number in [2, 3] {
+            cluster.change(MemberChange::Promote { number }).await.unwrap();
+        }
+        // It has just answered, and is lost before its first vote.
+        cluster.hub.isolate(4);
+        let silent = Err(MemberChangeError::Silent(4));
+        assert_eq!(cluster.change(MemberChange::Promote { number: 4 }).await, silent);
+        assert_eq!(cluster.change(MemberChange::Replace { old: 3, new: 4 }).await, silent);
+        let (leader, deaf) = match cluster.leading().unwrap().identity().number {
+            1 => (1, 3),
+            number => (number, 1),
+        };
+        let third = 6 - leader - deaf;
+        cluster.hub.deafen(deaf);
+        let no_quorum = |voters: usize, silent: &[u64]| {
+            Err(MemberChangeError::NoQuorum { voters, silent: silent.to_vec() })
+        };
+        let remove = |number| MemberChange::Remove { number };
+        assert_eq!(cluster.change(remove(third)).await, no_quorum(2, &[deaf]));
+        let replace = MemberChange::Replace { old: third, new: 4 };
+        let mut both = [deaf, 4];
+        both.sort_unstable();
+        assert_eq!(cluster.change(replace).await, no_quorum(3, &both));
+        assert_eq!(cluster.change(remove(deaf)).await, Ok(()));
+        cluster.commit_anywhere().await;
+        cluster.stop().await;
+    });
+}
+
+#[test]
+fn a_follower_that_moved_gives_the_leader_its_address() {
+    on_a_system(async {
+        let mut cluster = GrowingCluster::alone().await;
+        cluster.leads().await;
+        assert_eq!(cluster.join().await, 2);
+        cluster.has_all(2).await;
+        let known = |at: u64, of: u64| {
+            let members = cluster.journal(at).members().into_iter();
+            members.filter(|member| member.number == of).map(|member| member.record).next()
+        };
+        let before = known(1, 2).unwrap();
+        eventually("the node knows the members", || known(2, 2).is_some()).await;
+        let another = cluster.journal(2).keep_record(record(StoreId::from(9))).await;
+        assert!(another.is_err() && known(1, 2).as_ref() == Some(&before), "{another:?}");
+        // The leader cannot call it any more.
+        cluster.hub.deafen(2);
+        let moved = MemberRecord {
+            cluster_address: "elsewhere".to_owned(),
+            format_level: before.format_level + 1,
+            ..before
+        };
+        let unanswered = cluster.journal(2).keep_record(moved.clone()).await;
+        assert!(unanswered.is_err(), "its answer does not arrive");
+        eventually("the leader knows the address", || known(1, 2).as_ref() == Some(&moved)).await;
+        cluster.hub.heal();
+        eventually("so does the node itself", || known(2, 2).as_ref() == Some(&moved)).await;
+        assert_eq!(cluster.journal(2).keep_record(moved.clone()).await, Ok(()));
+        let own = MemberRecord { api_address: "http://here".to_owned(), ..known(1, 1).unwrap() };
+        assert_eq!(cluster.journal(1).keep_record(own.clone()).await, Ok(()));
+        assert_eq!(known(1, 1), Some(own));
+        cluster.stop().await;
+    });
+}
+
 #[test]
 fn a_learner_is_no_part_of_a_quorum_and_never_leads() {
     on_a_system(async {
@@ -237,12 +311,21 @@ fn a_learner_is_no_part_of_a_quorum_and_never_leads() {
         cluster.journal(1).change_members(MemberChange::Promote { number: 2 }).await.unwrap();
         assert_eq!(cluster.join().await, 3);
         cluster.has_all(3).await;
+        let second = Duration::from_secs(1);
+        let knows_quorum = || cluster.journal(3).since_quorum().is_some_and(|since| since < second);
+        eventually("the learner knows that the leader has a quorum", knows_quorum).await;
         // The leader and the learner hear each other, and are no quorum of two voters.
         cluster.hub.isolate(2);
         let message = CommitEvents { request: request_of(999), events: transfer(999, 1) };
         cluster.members[&1].1.do_send(message);
         eventually("the leader without its voter stops leading", || {
             cluster.journal(1).leadership().borrow().epoch().is_none()
+        })
+        .await;
+        eventually("the learner, which hears the leader, knows that", || {
+            let journal = cluster.journal(3);
+            journal.since_quorum().is_some_and(|since| since > second)
+                && journal.leader_silence() < second
         })
         .await;
         let books = cluster.members[&3].1.send(ReadAccounts).await.unwrap().books;

@@ -61,7 +61,7 @@ pub fn show(client: &NodeClient, out: &mut Printer<'_>) -> Result<(), CommandFai
     }
     let led = match cluster.leader {
         Some(leader) => format!("node {leader} leads"),
-        None => "no node leads: start more voters".to_owned(),
+        None => "this node hears no leader".to_owned(),
     };
     writeln!(out, "cluster {}, {led}, epoch {}", cluster.cluster, cluster.epoch)?;
     let mut table = ListTable::new([

@@ -7,6 +7,7 @@ use reelyard_cluster::{LocalMember, PeerView};
 use reelyard_core::clock::Millis;
 use reelyard_core::durations::in_words;
 use reelyard_journal::Journal;
+use reelyard_protocol::cluster::RefusalKind;
 use reelyard_replication::{CallTarget, Leadership, Member};
 use tokio::time::timeout;
 
@@ -37,23 +38,34 @@ impl ClusterLink {
         self.leader_calls().end(leader, failure);
     }
 
-    /// Why no leader takes a change from here now. None if this node leads with a quorum, or hears the leader. A leader
-    /// with a full disk still refuses changes.
+    /// Why no leader takes a change from here now. None if this node leads with a quorum, or hears a leader with one. A
+    /// leader with a full disk still refuses changes.
     pub fn no_leader(&self) -> Option<String> {
         let journal = self.journal()?;
+        if self.was_removed(journal) {
+            let own = journal.identity().number;
+            return Some(format!(
+                "node {own} was removed from the cluster: stop it. To take part again, it joins with an empty data_dir \
+                 and a new invitation"
+            ));
+        }
         let leader = match *journal.leadership().borrow() {
             Leadership::Leading { .. } if journal.certainly_leads() => return None,
             Leadership::Stopped => return None,
             Leadership::Leading { .. } | Leadership::Nobody => {
-                return Some("no node leads the yard".to_owned());
+                return Some("no node leads the yard: start more of its voters".to_owned());
             }
             Leadership::Following { leader } => leader,
         };
         let since = self.peers().into_iter().find(|peer| peer.number == leader);
         match since.and_then(|peer| peer.since_contact) {
             Some(since) if since <= self.patience() => {
-                let why = self.leader_calls().failure(leader)?;
-                Some(format!("node {leader} leads the yard, and this node cannot call it: {why}"))
+                if let Some(why) = self.leader_calls().failure(leader) {
+                    return Some(format!(
+                        "node {leader} leads the yard, and this node cannot call it: {why}"
+                    ));
+                }
+                without_quorum(leader, journal.since_quorum(), self.patience())
             }
             Some(since) => {
                 let silent = in_words(since);
@@ -61,6 +73,20 @@ impl ClusterLink {
             }
             None => Some(format!("node {leader} leads the yard, and it cannot be reached")),
         }
+    }
+
+    /// Whether the cluster has removed this node. It may not have got that entry: then the others refuse its calls.
+    fn was_removed(&self, journal: &Journal) -> bool {
+        let (own, members) = (journal.identity().number, journal.members());
+        if members.iter().any(|member| member.number == own) {
+            let is_refused = |peer: PeerView| {
+                let last = peer.last_refusal.filter(|refusal| !refusal.is_ours);
+                last.is_some_and(|refusal| refusal.kind == RefusalKind::Removed)
+            };
+            return self.peers().into_iter().any(is_refused);
+        }
+        // A node that has just joined still applies entries from before its number was given.
+        members.iter().any(|member| member.number.max(member.record.numbers_given) >= own)
     }
 
     /// Why the leader refuses changes, if its disk is full. None on the leader itself.
@@ -81,8 +107,13 @@ impl ClusterLink {
         let own = journal.identity().number;
         let others = journal.members().into_iter().filter(|member| member.number != own);
         let trouble = |member: Member| {
-            let peer = peers.iter().find(|peer| peer.number == member.number);
-            Some((member.number, trouble(peer, leads)?))
+            let number = member.number;
+            let peer = peers.iter().find(|peer| peer.number == number);
+            let why = match leads {
+                true => trouble_of_leader(peer, journal.since_answer(number)),
+                false => peer.and_then(trouble_of_follower),
+            };
+            Some((number, why?))
         };
         others.filter_map(trouble).collect()
     }
@@ -136,20 +167,36 @@ impl ClusterLink {
     }
 }
 
-/// Why this peer cannot be reached. A failed attempt is out of date once the peer was heard again.
-fn trouble(peer: Option<&PeerView>, leads: bool) -> Option<String> {
-    let Some(peer) = peer else {
-        return leads.then(|| "it has never answered".to_owned());
-    };
-    let silence = peer.since_contact.filter(|since| *since > SILENCE);
-    match (&peer.unreachable, peer.since_contact, silence) {
-        (Some(why), None, _) | (Some(why), _, Some(_)) => Some(why.clone()),
-        (None, _, Some(since)) if leads => {
-            Some(format!("it has been silent for {}", in_words(since)))
+/// Why the leader of this node takes no change, although it calls: no quorum certainly followed it `since` this time.
+fn without_quorum(leader: u64, since: Option<Duration>, patience: Duration) -> Option<String> {
+    match since {
+        // Each call says how it was one call and one answer earlier.
+        Some(since) if since <= patience * 2 => None,
+        Some(since) => {
+            let time = in_words(since);
+            Some(format!("node {leader} leads the yard, and no quorum has answered it for {time}"))
         }
-        (None, None, _) if leads => Some("it has never answered".to_owned()),
-        _ => None,
+        None => Some(format!("node {leader} leads the yard, and no quorum has confirmed that yet")),
     }
+}
+
+/// Why a member does not take part, on the leader: it has not answered a call for this time. Its own calls do not count:
+/// the leader needs its answers.
+fn trouble_of_leader(peer: Option<&PeerView>, since_answer: Option<Duration>) -> Option<String> {
+    if since_answer.is_some_and(|since| since <= SILENCE) {
+        return None;
+    }
+    let unreachable = peer.and_then(|peer| peer.unreachable.clone());
+    unreachable.or_else(|| match since_answer {
+        Some(since) => Some(format!("it has been silent for {}", in_words(since))),
+        None => Some("it has never answered".to_owned()),
+    })
+}
+
+/// Why a follower cannot reach this member, if it just tried. It calls the leader only, so silence says nothing.
+fn trouble_of_follower(peer: &PeerView) -> Option<String> {
+    let is_silent = peer.since_contact.is_none_or(|since| since > SILENCE);
+    peer.unreachable.clone().filter(|_| is_silent)
 }
 
 fn wrong_clock(number: u64, ahead_ms: i64) -> String {
@@ -195,20 +242,40 @@ mod tests {
     }
 
     #[test]
-    fn only_the_leader_judges_silence_and_an_old_failure_does_not_count() {
-        for (unreachable, silence, leads, expected) in [
-            (None, Some(0), true, None),
-            (None, Some(60), true, Some("it has been silent for 1 min")),
-            (None, Some(60), false, None),
-            (Some("refused"), Some(60), false, Some("refused")),
-            (Some("refused"), Some(0), true, None),
-            (Some("refused"), None, false, Some("refused")),
-            (None, None, true, Some("it has never answered")),
+    fn only_the_leader_judges_silence_and_only_by_answers() {
+        let seconds = |silence: Option<u64>| silence.map(Duration::from_secs);
+        for (unreachable, answered, expected) in [
+            (None, Some(0), None),
+            (None, Some(60), Some("it has been silent for 1 min")),
+            (None, None, Some("it has never answered")),
+            (Some("refused"), Some(60), Some("refused")),
+            (Some("refused"), Some(0), None),
+            (Some("refused"), None, Some("refused")),
         ] {
-            let found = trouble(Some(&peer(unreachable, silence)), leads);
-            assert_eq!(found.as_deref(), expected, "{unreachable:?} {silence:?} {leads}");
+            // It calls the leader all the time, and the leader cannot call it.
+            let found = trouble_of_leader(Some(&peer(unreachable, Some(0))), seconds(answered));
+            assert_eq!(found.as_deref(), expected, "{unreachable:?} {answered:?}");
         }
-        assert_eq!(trouble(None, false), None);
+        assert_eq!(trouble_of_leader(None, None).as_deref(), Some("it has never answered"));
+        for (unreachable, contact, expected) in [
+            (None, Some(60), None),
+            (Some("refused"), Some(60), Some("refused")),
+            (Some("refused"), None, Some("refused")),
+            (Some("refused"), Some(0), None),
+        ] {
+            let found = trouble_of_follower(&peer(unreachable, contact));
+            assert_eq!(found.as_deref(), expected, "{unreachable:?} {contact:?}");
+        }
+    }
+
+    #[test]
+    fn a_leader_that_lost_its_quorum_takes_no_change() {
+        let patience = Duration::from_millis(500);
+        let found = |since| without_quorum(1, since, patience);
+        assert_eq!(found(Some(Duration::from_millis(900))), None);
+        let lost = found(Some(Duration::from_secs(3)));
+        assert!(lost.is_some_and(|text| text.contains("no quorum has answered it for 3 s")));
+        assert!(found(None).is_some(), "a node that has just started has heard no leader");
     }
 
     #[test]

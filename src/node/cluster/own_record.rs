@@ -3,8 +3,8 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
-use reelyard_journal::{Journal, MemberChange};
-use reelyard_replication::{FORMAT_LEVEL, MemberRecord, NodeIdentity};
+use reelyard_journal::Journal;
+use reelyard_replication::{FORMAT_LEVEL, Member, MemberRecord, NodeIdentity};
 use tokio::sync::watch;
 use tokio::time::sleep;
 
@@ -41,32 +41,35 @@ pub fn own_url(config: &NodeConfig, listen: SocketAddr) -> String {
     }
 }
 
-/// Writes the wanted record into the log whenever this node leads and another one is there. The founder of a
-/// cluster gets its addresses this way.
+/// Puts the wanted record into the log whenever another one is there. A node with a new address calls the leader, which
+/// could not find it otherwise.
 pub async fn keep(journal: Journal, mut wanted: watch::Receiver<MemberRecord>) {
-    let mut leadership = journal.leadership();
+    let (mut leadership, mut members) = (journal.leadership(), journal.member_changes());
     loop {
         let own = wanted.borrow_and_update().clone();
-        let leads = leadership.borrow_and_update().epoch().is_some();
-        let is_pending = leads && !is_recorded(&journal, own).await;
+        leadership.mark_unchanged();
+        let present = members.borrow_and_update().clone();
+        let is_pending = !is_recorded(&journal, &present, own).await;
         tokio::select! {
             changed = leadership.changed() => if changed.is_err() { return },
             changed = wanted.changed() => if changed.is_err() { return },
+            changed = members.changed() => if changed.is_err() { return },
             () = sleep(RETRY), if is_pending => {}
         }
     }
 }
 
-/// Whether the record is in the log. Writes it if it is not.
-async fn is_recorded(journal: &Journal, own: MemberRecord) -> bool {
+/// Whether the record is in the log. Puts it there if it is not. A node that is no member has none.
+async fn is_recorded(journal: &Journal, members: &[Member], own: MemberRecord) -> bool {
     let number = journal.identity().number;
-    let present = journal.members().into_iter().find(|member| member.number == number);
-    let Some(present) = present else { return false };
+    let Some(present) = members.iter().find(|member| member.number == number) else { return true };
     let wanted = MemberRecord { numbers_given: present.record.numbers_given, ..own };
-    if present.record == wanted {
+    // Without cluster.listen no other node reaches this one.
+    let is_alone = members.len() == 1;
+    if present.record == wanted || (wanted.cluster_address.is_empty() && !is_alone) {
         return true;
     }
-    match journal.change_members(MemberChange::SetAddresses { number, record: wanted }).await {
+    match journal.keep_record(wanted).await {
         Ok(()) => true,
         Err(error) => {
             tracing::debug!(%error, "the addresses of this node are not recorded yet");

@@ -6,6 +6,7 @@ use reelyard_replication::CallKind;
 use serde::{Deserialize, Serialize};
 
 use super::contact::{ContactMark, LeaderNews};
+use super::members::MemberNode;
 use super::snapshot_transfer::{SnapshotPart, SnapshotProgress};
 use super::wire::{WireAppend, WireAppended, WireCandidate, WireLogId, WireVote, WireVoted};
 
@@ -33,6 +34,10 @@ pub(super) enum RaftRequest {
     WouldVote {
         last: Option<WireLogId>,
     },
+    /// The receiver, as the leader, puts this record of the caller into the log. An earlier program does not know it.
+    KeepRecord {
+        record: MemberNode,
+    },
 }
 
 impl RaftRequest {
@@ -43,7 +48,9 @@ impl RaftRequest {
             RaftRequest::Vote(candidate) => Some(candidate.vote().node()),
             RaftRequest::Snapshot(part) => Some(part.vote.node()),
             RaftRequest::GiveWay { own, .. } | RaftRequest::Stand { own } => Some(own.node()),
-            RaftRequest::ConfirmRead | RaftRequest::WouldVote { .. } => None,
+            RaftRequest::ConfirmRead
+            | RaftRequest::WouldVote { .. }
+            | RaftRequest::KeepRecord { .. } => None,
         }
     }
 
@@ -56,7 +63,8 @@ impl RaftRequest {
             | RaftRequest::GiveWay { .. }
             | RaftRequest::Stand { .. }
             | RaftRequest::ConfirmRead
-            | RaftRequest::WouldVote { .. } => CallKind::Vote,
+            | RaftRequest::WouldVote { .. }
+            | RaftRequest::KeepRecord { .. } => CallKind::Vote,
             RaftRequest::Snapshot(_) => CallKind::Snapshot,
         }
     }
@@ -123,7 +131,6 @@ mod tests {
     };
 
     use super::*;
-    use crate::raft::members::MemberNode;
     use crate::raft::snapshot_transfer::SnapshotSource;
     use crate::raft::{CommitBatch, Types};
     use reelyard_core::clock::Millis;
@@ -134,15 +141,18 @@ mod tests {
         LogId::new(CommittedLeaderId::new(3, 1), index)
     }
 
-    fn entries() -> Vec<Entry<Types>> {
-        let batch = EntryPayload::Normal(CommitBatch(vec![1, 0].into()));
-        let record = |node: u64| MemberRecord {
+    fn record(node: u64) -> MemberRecord {
+        MemberRecord {
             store: Some(StoreId::from(u128::from(node))),
             cluster_address: format!("10.0.0.{node}:8082"),
             api_address: format!("http://10.0.0.{node}:8080"),
             format_level: 1,
             numbers_given: node,
-        };
+        }
+    }
+
+    fn entries() -> Vec<Entry<Types>> {
+        let batch = EntryPayload::Normal(CommitBatch(vec![1, 0].into()));
         let voters = [1, 2].map(|node| (node, MemberNode(record(node))));
         let members = Membership::new(vec![[1].into(), [1, 2].into()], BTreeMap::from(voters));
         let payloads = [batch, EntryPayload::Blank, EntryPayload::Membership(members)];
@@ -228,6 +238,16 @@ mod tests {
             (encode(&RaftResponse::Followed(true)), "070501"),
             (encode(&RaftRequest::ConfirmRead), "0705"),
             (encode(&RaftRequest::WouldVote { last: Some(log_id(4).into()) }), "070601030104"),
+            (
+                encode(&RaftRequest::KeepRecord { record: MemberNode(record(2)) }),
+                concat!(
+                    "070785017b2276657273696f6e223a2231222c2273746f7265223a2230303030",
+                    "30303030303030303030303030303030303030303030303030303032222c2263",
+                    "6c7573746572223a2231302e302e302e323a38303832222c22617069223a2268",
+                    "7474703a2f2f31302e302e302e323a38303830222c226c6576656c223a312c22",
+                    "676976656e223a327d",
+                ),
+            ),
             (encode(&RaftResponse::Confirmed(Some(9))), "07060109"),
             (encode(&RaftResponse::Refused("no".to_owned())), "0707026e6f"),
         ]

@@ -198,6 +198,9 @@ impl RaftNode {
             Some(RaftRequest::ConfirmRead) => {
                 RaftResponse::Confirmed(self.confirm_read(raft).await)
             }
+            Some(RaftRequest::KeepRecord { record }) => {
+                RaftResponse::Followed(self.keep_record_of(from, record.0).await.is_ok())
+            }
             None => RaftResponse::NotUnderstood,
         };
         encode(&response)

@@ -79,6 +79,18 @@ impl RaftNode {
         Some(now.saturating_sub(known?))
     }
 
+    /// How long ago a quorum certainly followed the leader, as far as this node knows. None before the first contact.
+    pub(crate) fn since_quorum(&self) -> Option<Duration> {
+        let now = self.peers.quorum.now();
+        let led = self.contact.led_at().max(self.peers.quorum.known_at());
+        Some(now.saturating_sub(led?))
+    }
+
+    /// The time since another node last answered a call of this one.
+    pub(crate) fn since_answer(&self, node: u64) -> Option<Duration> {
+        self.peers.contacts.since_answer(node)
+    }
+
     /// The time since this node heard a leader.
     pub(crate) fn leader_silence(&self) -> Duration {
         self.contact.leader_silence()

@@ -1,5 +1,7 @@
 //! `/api/v1/cluster`: the members of the cluster.
 
+use std::time::Duration;
+
 use actix_web::web;
 use reelyard_api::{ClusterView, MemberInfo, MemberRank, SnapshotProgressView};
 use reelyard_cluster::PeerView;
@@ -32,7 +34,9 @@ pub fn view(state: &NodeHttpState) -> ClusterView {
     let journal = &state.journal;
     let NodeIdentity { cluster, number: node, .. } = journal.identity();
     let status = journal.status();
-    let (leader, peers) = (journal.leader(), state.cluster.peers());
+    // A leader that is silent is shown as none.
+    let (leader, peers) = (journal.present_leader(), state.cluster.peers());
+    let leads = leader == Some(node);
     let refusals = state.cluster.transport().refusals();
     let mut troubles = state.cluster.troubles();
     let member = |member: Member| {
@@ -46,6 +50,11 @@ pub fn view(state: &NodeHttpState) -> ClusterView {
             behind_bytes: behind.map(|behind| bytes_of(behind, &status)),
             snapshot: snapshot.map(|way| SnapshotProgressView { sent: way.sent, bytes: way.bytes }),
             settings_differ: peer.is_some_and(|peer| state.cluster.differs(peer)),
+            contact_ms: match leads {
+                true => journal.since_answer(number),
+                false => peer.and_then(|peer| peer.since_contact),
+            }
+            .map(millis),
             trouble: troubles.remove(&number),
             ..info(member, leader, peer)
         }
@@ -65,6 +74,10 @@ pub fn view(state: &NodeHttpState) -> ClusterView {
     }
 }
 
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
 /// About how many bytes these entries have: by the mean of those since the last snapshot.
 fn bytes_of(entries: u64, status: &JournalStatus) -> u64 {
     let since = status.applied.unwrap_or(0).saturating_sub(status.snapshot.unwrap_or(0));
@@ -79,8 +92,7 @@ fn info(member: Member, leader: Option<u64>, peer: Option<&PeerView>) -> MemberI
         true => MemberRank::Voter,
         false => MemberRank::Learner,
     };
-    let millis = |time: std::time::Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
-    let micros = |time: std::time::Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
+    let micros = |time: Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
     MemberInfo {
         number,
         rank,
@@ -93,7 +105,7 @@ fn info(member: Member, leader: Option<u64>, peer: Option<&PeerView>) -> MemberI
         snapshot: None,
         format_level: record.format_level,
         settings_differ: false,
-        contact_ms: peer.and_then(|peer| peer.since_contact).map(millis),
+        contact_ms: None,
         round_trip_us: peer.and_then(|peer| peer.round_trip).map(micros),
         clock_skew_ms: peer.and_then(|peer| peer.clock_skew_ms),
         version: peer.and_then(|peer| peer.program.clone()),

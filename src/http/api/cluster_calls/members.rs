@@ -41,7 +41,6 @@ pub async fn promote(
 ) -> Result<HttpResponse, MemberRefusal> {
     let number = number.into_inner();
     audit.subject(format!("node {number}"));
-    require_quorum(&state, Some(number), None)?;
     let change = MemberChange::Promote { number };
     state.journal.change_members(change).await.map_err(problem)?;
     Ok(HttpResponse::NoContent().finish())
@@ -78,15 +77,6 @@ pub async fn replace(
     let (old, new) = (number.into_inner(), query.into_inner().by);
     audit.subject(format!("node {old}"));
     audit.after(json!({ "replaced_by": new }));
-    require_quorum(&state, Some(new), Some(old))?;
-    if !AnsweringMembers::of(&state).has(new)
-        && state.journal.members().iter().any(|m| m.number == new)
-    {
-        let detail = format!("node {new} does not answer yet: start it");
-        return Err(ProblemResponse::new(ProblemKind::Busy, detail)
-            .retry_after(BEHIND_RETRY)
-            .into());
-    }
     let change = MemberChange::Replace { old, new };
     state.journal.change_members(change).await.map_err(problem)?;
     Ok(HttpResponse::NoContent().finish())
@@ -111,58 +101,9 @@ pub async fn remove(
 ) -> Result<HttpResponse, MemberRefusal> {
     let number = number.into_inner();
     audit.subject(format!("node {number}"));
-    require_quorum(&state, None, Some(number))?;
     let change = MemberChange::Remove { number };
     state.journal.change_members(change).await.map_err(problem)?;
     Ok(HttpResponse::NoContent().finish())
-}
-
-/// Refuses a change after which too few of the voters would answer.
-fn require_quorum(
-    state: &NodeHttpState,
-    coming: Option<u64>,
-    leaving: Option<u64>,
-) -> Result<(), ProblemResponse> {
-    let members = state.journal.members();
-    let staying: Vec<u64> = members
-        .iter()
-        .filter(|member| member.is_voter || Some(member.number) == coming)
-        .filter(|member| Some(member.number) != leaving)
-        .map(|member| member.number)
-        .collect();
-    let live_members = AnsweringMembers::of(state);
-    let silent: Vec<u64> =
-        staying.iter().copied().filter(|number| !live_members.has(*number)).collect();
-    let live = staying.len() - silent.len();
-    if live > staying.len() / 2 || staying.is_empty() {
-        return Ok(());
-    }
-    let detail = format!(
-        "of the {} nodes that would vote, {silent:?} do not answer, so no quorum would be left. Start them, or \
-         remove them first",
-        staying.len()
-    );
-    Err(ProblemResponse::new(ProblemKind::NotAllowed, detail))
-}
-
-/// The members that answered within the time of an election.
-struct AnsweringMembers(Vec<u64>);
-
-impl AnsweringMembers {
-    fn of(state: &NodeHttpState) -> Self {
-        let patience = state.live.now().config.journal.election.election_max;
-        let mut live = vec![state.journal.identity().number];
-        for peer in state.cluster.peers() {
-            if peer.since_contact.is_some_and(|since| since <= patience) {
-                live.push(peer.number);
-            }
-        }
-        AnsweringMembers(live)
-    }
-
-    fn has(&self, number: u64) -> bool {
-        self.0.contains(&number)
-    }
 }
 
 fn problem(error: MemberChangeError) -> ProblemResponse {
@@ -171,9 +112,10 @@ fn problem(error: MemberChangeError) -> ProblemResponse {
         MemberChangeError::NotLeader { leader } => CommitError::NotLeader { leader }.into(),
         MemberChangeError::NoMember(_) => ProblemResponse::not_found(detail),
         MemberChangeError::LastVoter(_)
+        | MemberChangeError::NoQuorum { .. }
         | MemberChangeError::SameMember(_)
         | MemberChangeError::NoVote(_) => ProblemResponse::new(ProblemKind::NotAllowed, detail),
-        MemberChangeError::Behind { .. } => {
+        MemberChangeError::Behind { .. } | MemberChangeError::Silent(_) => {
             ProblemResponse::new(ProblemKind::Busy, detail).retry_after(BEHIND_RETRY)
         }
         MemberChangeError::InProgress => {

@@ -10,6 +10,9 @@ use reelyard_protocol::cluster::{FormatLevels, NodeHello, RefusalKind, SettingsD
 
 use super::peer_view::{PeerRefusal, PeerView};
 
+/// After this time a failure to connect says nothing: a follower calls the other followers only when no node leads.
+const FAILURE_COUNTS_FOR: Duration = Duration::from_secs(5);
+
 /// Weight of a new round trip in the average.
 const WEIGHT: u32 = 8;
 
@@ -53,7 +56,8 @@ struct PeerFacts {
     round_trip: Option<Duration>,
     clock_skew_ms: Option<i64>,
     hello: Option<(String, FormatLevels, SettingsDigest)>,
-    unreachable: Option<String>,
+    /// The last failure to connect, until a success.
+    failure: Option<(Instant, String)>,
     last_refusal: Option<PeerRefusal>,
     refusals: BTreeMap<RefusalKind, u64>,
 }
@@ -104,12 +108,12 @@ impl PeerRecord {
 
     /// A connection to the peer was made. Returns whether the attempt before failed.
     pub(in crate::transport) fn reached(&self) -> bool {
-        self.facts().unreachable.take().is_some()
+        self.facts().failure.take().is_some()
     }
 
     /// A connection to the peer failed.
     pub(in crate::transport) fn not_reached(&self, why: &str) {
-        self.facts().unreachable = Some(why.to_owned());
+        self.facts().failure = Some((Instant::now(), why.to_owned()));
     }
 
     pub(super) fn refused(&self, refusal: PeerRefusal) {
@@ -129,7 +133,7 @@ impl PeerRecord {
             program: hello.map(|(program, ..)| program.clone()),
             levels: hello.map(|(_, levels, _)| *levels),
             settings: hello.map(|(.., settings)| *settings),
-            unreachable: facts.unreachable.clone(),
+            unreachable: recent(facts.failure.as_ref(), Instant::now()),
             last_refusal: facts.last_refusal.clone(),
             refusals: facts.refusals.clone(),
             sent: self.traffic.sent.load(Ordering::Relaxed),
@@ -141,6 +145,13 @@ impl PeerRecord {
     fn facts(&self) -> MutexGuard<'_, PeerFacts> {
         self.facts.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// The reason of a failure that still counts.
+fn recent(failure: Option<&(Instant, String)>, now: Instant) -> Option<String> {
+    let (_, why) =
+        failure.filter(|(at, _)| now.saturating_duration_since(*at) <= FAILURE_COUNTS_FOR)?;
+    Some(why.clone())
 }
 
 #[cfg(test)]
@@ -167,5 +178,15 @@ mod tests {
         assert_eq!(peer.view().unreachable.as_deref(), Some("silent"));
         assert!(peer.reached());
         assert!(!peer.reached());
+    }
+
+    #[test]
+    fn a_failed_attempt_counts_for_some_seconds() {
+        let at = Instant::now();
+        let failure = (at, "refused".to_owned());
+        for (seconds, counts) in [(0, true), (5, true), (6, false)] {
+            let found = recent(Some(&failure), at + Duration::from_secs(seconds));
+            assert_eq!(found.is_some(), counts, "{seconds} s");
+        }
     }
 }

@@ -36,7 +36,7 @@ pub struct PeerView {
     pub levels: Option<FormatLevels>,
     /// Its settings of the cluster.
     pub settings: Option<SettingsDigest>,
-    /// Why the last attempt to connect failed. None after a success.
+    /// Why the last attempt to connect failed. None after a success, and some seconds after the failure.
     pub unreachable: Option<String>,
     /// The last refused connection.
     pub last_refusal: Option<PeerRefusal>,

@@ -76,6 +76,7 @@ pub const CHANGES: &[(&str, &str)] = &[
         "of the {n} nodes that would vote, {silent} do not answer, so no quorum would be left. Start them, or remove them first",
         "투표할 노드 {n}대 중 응답 없는 노드: {silent}. 과반수가 남지 않으므로 먼저 시작하거나 제거하십시오",
     ),
+    ("node {n} does not answer yet: start it", "노드 {n}: 아직 응답이 없습니다. 먼저 시작하십시오"),
     ("this node does not lead the cluster", "이 노드는 리더가 아닙니다"),
     (
         "another change of the members is not finished: try again in a few seconds",

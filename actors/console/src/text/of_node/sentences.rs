@@ -272,6 +272,22 @@ pub const SENTENCES: &[(&str, &str)] = &[
     ("the journal has stopped", "저널이 중지됨"),
     ("no node leads the yard", "리더 노드 없음"),
     (
+        "no node leads the yard: start more of its voters",
+        "리더 노드 없음. 투표 노드를 더 시작하십시오",
+    ),
+    (
+        "node {n} was removed from the cluster: stop it. To take part again, it joins with an empty data_dir and a new invitation",
+        "노드 {n}: 클러스터에서 제거됨. 종료하십시오. 다시 참여하려면 빈 data_dir와 새 초대로 참여합니다",
+    ),
+    (
+        "node {n} leads the yard, and no quorum has answered it for {time}",
+        "리더 노드 {n}: {time} 동안 과반수의 응답 없음",
+    ),
+    (
+        "node {n} leads the yard, and no quorum has confirmed that yet",
+        "리더 노드 {n}: 아직 과반수가 확인하지 않음",
+    ),
+    (
         "node {n} led the yard, and it has been silent for {time}",
         "리더였던 노드 {n}: {time} 동안 소식 없음",
     ),

@@ -35,6 +35,8 @@ struct KnownSkew {
 #[derive(Default)]
 struct KnownMoments {
     known: Option<Duration>,
+    /// The last moment at which a quorum certainly followed the leader.
+    led: Option<Duration>,
     /// The earliest and the latest moment whose entries the views do not show yet.
     waiting: Option<(LeaderMoment, LeaderMoment)>,
 }
@@ -99,6 +101,7 @@ impl LeaderContact {
         let at = Duration::from_micros(at_us.saturating_sub(age_us));
         let latest = LeaderMoment { at, applied };
         let mut moments = self.moments.lock().unwrap_or_else(PoisonError::into_inner);
+        moments.led = moments.led.max(Some(at));
         let earliest = moments.waiting.map_or(latest, |(earliest, _)| earliest);
         moments.waiting = Some((earliest, latest));
         moments.settle(shown);
@@ -122,6 +125,12 @@ impl LeaderContact {
     /// Whether the disk of the last leader was full at its last call.
     pub(in crate::raft) fn is_disk_full(&self) -> bool {
         self.is_disk_full.load(Ordering::Relaxed)
+    }
+
+    /// The last moment at which a quorum certainly followed the leader, whatever the views show. None before the first
+    /// contact.
+    pub(in crate::raft) fn led_at(&self) -> Option<Duration> {
+        self.moments.lock().unwrap_or_else(PoisonError::into_inner).led
     }
 
     /// The moment until which the views were complete, if they show the log up to `shown`. None before the first
@@ -175,6 +184,7 @@ mod tests {
         assert_eq!(contact.known_at(5), Some(10 * SECOND));
         let late = LeaderNews { age_us: 400_000, ..news(contact.mark(), 5) };
         contact.record_call(late, 5);
+        assert_eq!(contact.led_at(), Some(Duration::from_millis(69_600)));
         assert_eq!(contact.known_at(5), Some(Duration::from_millis(69_600)));
         // An earlier moment does not replace a later one.
         contact.record_call(news(mark, 5), 5);
@@ -200,6 +210,7 @@ mod tests {
         second(9, 5);
         second(11, 6);
         assert_eq!(contact.known_at(6), None);
+        assert_eq!(contact.led_at(), Some(12 * SECOND), "slow views say nothing about the leader");
         assert_eq!(contact.known_at(7), Some(10 * SECOND));
         assert_eq!(contact.known_at(10), Some(10 * SECOND));
         assert_eq!(contact.known_at(11), Some(12 * SECOND));

@@ -43,7 +43,11 @@ impl RaftNode {
     }
 
     /// The number of a voter that follows the vote. None if it does not, or does not answer.
-    async fn ask_to_follow(&self, member: Member, vote: Vote<u64>) -> Option<u64> {
+    pub(in crate::raft) async fn ask_to_follow(
+        &self,
+        member: Member,
+        vote: Vote<u64>,
+    ) -> Option<u64> {
         let peer = self.peers.peer(member.number, &member.record);
         let heartbeat = AppendEntriesRequest {
             vote,
@@ -56,7 +60,7 @@ impl RaftNode {
     }
 }
 
-fn is_led_by(metrics: &Metrics, node: u64) -> bool {
+pub(in crate::raft) fn is_led_by(metrics: &Metrics, node: u64) -> bool {
     metrics.state == ServerState::Leader
         && metrics.vote.is_committed()
         && metrics.current_leader == Some(node)

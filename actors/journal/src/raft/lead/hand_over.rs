@@ -205,7 +205,7 @@ impl RaftNode {
     }
 
     /// The epoch in which this node leads.
-    fn led_epoch(&self) -> Option<Epoch> {
+    pub(in crate::raft) fn led_epoch(&self) -> Option<Epoch> {
         self.leadership().borrow().epoch()
     }
 }

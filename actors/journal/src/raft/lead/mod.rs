@@ -1,7 +1,7 @@
 //! The lead of the cluster: elections, and the transfer to another node.
 
 mod clock_watch;
-mod confirmation;
+pub(super) mod confirmation;
 mod election_gate;
 mod hand_over;
 mod quorum;

@@ -89,6 +89,20 @@ pub enum MemberChangeError {
         /// Number of entries that it lacks.
         entries: u64,
     },
+    /// Too few of the voters after the change answer.
+    #[error(
+        "of the {voters} nodes that would vote, {silent:?} do not answer, so no quorum would be left. Start them, or \
+         remove them first"
+    )]
+    NoQuorum {
+        /// How many nodes would vote.
+        voters: usize,
+        /// Numbers of those that do not answer.
+        silent: Vec<u64>,
+    },
+    /// The new member does not answer.
+    #[error("node {0} does not answer yet: start it")]
+    Silent(u64),
     /// The journal has stopped, or is starting.
     #[error("the journal of this node is not ready: {0}")]
     NotReady(String),
@@ -153,6 +167,7 @@ impl RaftNode {
                 let learner = find(number)?;
                 if !learner.is_voter {
                     self.require_close(number)?;
+                    self.require_live_quorum(Some(number), None).await?;
                 }
                 self.change(ChangeMembers::AddVoterIds(BTreeSet::from([number]))).await
             }
@@ -185,6 +200,7 @@ impl RaftNode {
         let Some(voter) = staying.find(|member| member.is_voter) else {
             return Err(MemberChangeError::LastVoter(number));
         };
+        self.require_live_quorum(None, Some(number)).await?;
         self.keep_numbers_given(members, voter).await?;
         let leaves = BTreeSet::from([number]);
         let change = if leaving.is_voter {
@@ -203,6 +219,7 @@ impl RaftNode {
         coming: &Member,
     ) -> Result<(), MemberChangeError> {
         self.require_close(coming.number)?;
+        self.require_live_quorum(Some(coming.number), Some(leaving.number)).await?;
         self.keep_numbers_given(members, coming).await?;
         let voters = members.iter().filter(|member| member.is_voter).map(|member| member.number);
         let mut voters: BTreeSet<u64> = voters.collect();

@@ -30,8 +30,13 @@ impl PeerContacts {
 
     /// Whether the node answered within this time.
     pub(crate) fn is_live(&self, node: u64, patience: Duration) -> bool {
+        self.since_answer(node).is_some_and(|since| since <= patience)
+    }
+
+    /// The time since the node last answered. None before its first answer.
+    pub(crate) fn since_answer(&self, node: u64) -> Option<Duration> {
         let answered = self.calls().get(&node).and_then(|calls| calls.answered);
-        answered.is_some_and(|answered| answered.elapsed() <= patience)
+        answered.map(|answered| answered.elapsed())
     }
 
     /// A snapshot begins its way to the node.

@@ -58,14 +58,16 @@ impl Peer {
         request: RaftRequest,
     ) -> Result<RaftResponse, NodeUnreachable> {
         let answer = self.transport.call(&self.target, request.kind(), encode(&request)).await?;
-        self.contacts.answered(self.target.node);
         let unreachable =
             |why: &str| NodeUnreachable { node: self.target.node, why: why.to_owned() };
         match decode(&answer) {
             Some(RaftResponse::NotReady) => Err(unreachable("its journal is not ready")),
             Some(RaftResponse::NotUnderstood) => Err(unreachable(ANOTHER_VERSION)),
             Some(RaftResponse::Refused(why)) => Err(unreachable(&why)),
-            Some(response) => Ok(response),
+            Some(response) => {
+                self.contacts.answered(self.target.node);
+                Ok(response)
+            }
             None => Err(unreachable(ANOTHER_VERSION)),
         }
     }
