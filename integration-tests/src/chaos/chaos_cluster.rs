@@ -216,6 +216,11 @@ impl ChaosCluster {
         Ok(())
     }
 
+    /// Lets nobody call a node, or lets it be called again. Its own calls arrive.
+    pub fn close(&self, place: NodePlace, is_closed: bool) {
+        self.proxies[place.0].close(is_closed);
+    }
+
     /// Kills a node, and removes the memory that its clock leaves.
     pub fn kill(&mut self, place: NodePlace) -> Result<()> {
         let process = self.nodes.nodes[place.0].process.as_mut();

@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::Result;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep_until};
 
 /// The time of the bytes that the buffer of a limited link holds.
@@ -83,6 +83,7 @@ pub struct SlowProxy {
     /// Where the nodes call it.
     pub listens: SocketAddr,
     target: Arc<Mutex<Option<SocketAddr>>>,
+    is_closed: Arc<watch::Sender<bool>>,
 }
 
 impl SlowProxy {
@@ -92,18 +93,34 @@ impl SlowProxy {
     /// No address is free.
     pub async fn start(links: SlowLinks) -> Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
-        let proxy = SlowProxy { listens: listener.local_addr()?, target: Arc::default() };
-        let target = Arc::clone(&proxy.target);
+        let proxy = SlowProxy {
+            listens: listener.local_addr()?,
+            target: Arc::default(),
+            is_closed: Arc::new(watch::Sender::new(false)),
+        };
+        let (target, is_closed) = (Arc::clone(&proxy.target), Arc::clone(&proxy.is_closed));
         let directions = [LinkDirection::new(), LinkDirection::new()];
         tokio::spawn(async move {
             while let Ok((caller, _)) = listener.accept().await {
                 let now = *target.lock().unwrap_or_else(PoisonError::into_inner);
-                let Some(now) = now else { continue };
+                let Some(now) = now.filter(|_| !*is_closed.borrow()) else { continue };
+                let passed = pass_on(links.clone(), directions.clone(), now, caller);
+                let mut closing = is_closed.subscribe();
                 // A connection that fails is an ordinary event here: the nodes connect again.
-                tokio::spawn(pass_on(links.clone(), directions.clone(), now, caller));
+                tokio::spawn(async move {
+                    tokio::select! {
+                        _ = passed => {}
+                        _ = closing.wait_for(|is_closed| *is_closed) => {}
+                    }
+                });
             }
         });
         Ok(proxy)
+    }
+
+    /// Ends all connections and refuses new ones, or passes them again. The node can still call others.
+    pub fn close(&self, is_closed: bool) {
+        self.is_closed.send_replace(is_closed);
     }
 
     /// Passes new connections to this address.

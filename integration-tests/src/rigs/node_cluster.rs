@@ -219,6 +219,16 @@ impl NodeCluster {
         CurlAnswer::read(&String::from_utf8_lossy(&curl.arg(&url).output().ok()?.stdout))
     }
 
+    /// The status of an answer to the caller with this secret. None while the node does not answer.
+    pub fn status_for(&self, index: usize, secret: &str) -> Option<u16> {
+        let url = format!("http://{}/api/v1/whoami", self.nodes[index].api);
+        let bearer = format!("Authorization: Bearer {secret}");
+        let curl = std::process::Command::new("curl")
+            .args(["-s", "-m", "5", "-o", "/dev/null", "-w", "%{http_code}", "-H", &bearer, &url])
+            .output();
+        String::from_utf8(curl.ok()?.stdout).ok()?.parse().ok()
+    }
+
     /// Posts a form of the console as the administrator. None while the node does not answer.
     pub fn post_form(&self, index: usize, path: &str, fields: &[&str]) -> Option<CurlAnswer> {
         let url = format!("http://{}{path}", self.nodes[index].api);

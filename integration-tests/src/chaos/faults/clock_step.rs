@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::Result;
 use fastrand::Rng;
 
-use super::FaultOutcome;
+use super::{FaultOutcome, shared_end};
 use crate::chaos::chaos_cluster::{ChaosCluster, NodePlace};
 use crate::rigs::catalog::catalog_input::replace;
 
@@ -17,6 +17,9 @@ const READ_AGAIN: Duration = Duration::from_secs(1);
 
 /// The largest step, in milliseconds. Shares accept steps of up to an hour at once.
 const LARGEST_STEP: i64 = 120_000;
+
+/// A step ahead that the other nodes follow, in milliseconds.
+const WITHIN_BOUND: i64 = 800;
 
 /// A step of a wall clock in milliseconds, forward or backward.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,9 +33,13 @@ impl fmt::Display for WallClockStep {
 }
 
 impl WallClockStep {
-    /// A small or a large step.
+    /// A large step, a small one, or one within `cluster.clock_bound`.
     pub fn draw(rng: &mut Rng) -> Self {
-        let most = if rng.bool() { LARGEST_STEP } else { 3_000 };
+        let most = match rng.u8(..3) {
+            0 => LARGEST_STEP,
+            1 => 3_000,
+            _ => return WallClockStep(WITHIN_BOUND),
+        };
         WallClockStep(rng.i64(-most..=most))
     }
 
@@ -50,7 +57,11 @@ impl WallClockStep {
             return Ok(FaultOutcome::Skipped("libfaketime: install the package faketime"));
         };
         clocks.step(place, self)?;
-        sleep(time + READ_AGAIN);
+        sleep(READ_AGAIN);
+        if self == WallClockStep(WITHIN_BOUND) {
+            shared_end::check(cluster)?;
+        }
+        sleep(time);
         clocks.step(place, WallClockStep(0))?;
         Ok(FaultOutcome::Ended)
     }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use fastrand::Rng;
 
 use crate::chaos::chaos_cluster::{ChaosCluster, NodePlace};
@@ -20,6 +20,8 @@ pub enum Impairment {
     Stopped,
     /// It is cut off from the others.
     CutOff,
+    /// It calls the others, and they cannot call it.
+    Uncallable,
 }
 
 impl fmt::Display for Impairment {
@@ -28,6 +30,7 @@ impl fmt::Display for Impairment {
             Impairment::Killed => "killed",
             Impairment::Stopped => "stopped",
             Impairment::CutOff => "cut off",
+            Impairment::Uncallable => "called by nobody",
         })
     }
 }
@@ -35,10 +38,11 @@ impl fmt::Display for Impairment {
 impl Impairment {
     /// One of the states.
     pub fn draw(rng: &mut Rng) -> Self {
-        match rng.u8(..3) {
+        match rng.u8(..4) {
             0 => Impairment::Killed,
             1 => Impairment::Stopped,
-            _ => Impairment::CutOff,
+            2 => Impairment::CutOff,
+            _ => Impairment::Uncallable,
         }
     }
 
@@ -75,6 +79,12 @@ impl Impairment {
                 cluster.cut_links.set(pairs);
                 Ok(())
             }
+            Impairment::Uncallable => {
+                // As the leader it would go on, and the others could pass no request on.
+                cluster.make_lead(place.others()[0])?;
+                cluster.close(place, true);
+                Ok(())
+            }
         }
     }
 
@@ -84,6 +94,10 @@ impl Impairment {
             Impairment::Stopped => cluster.pause(place, false),
             Impairment::CutOff => {
                 cluster.cut_links.set([]);
+                Ok(())
+            }
+            Impairment::Uncallable => {
+                cluster.close(place, false);
                 Ok(())
             }
         }
@@ -96,6 +110,7 @@ fn change_members(cluster: &mut ChaosCluster, fourth: usize, impaired: NodePlace
     cluster.nodes.wait(by.0, "another node leads", |view| {
         view["leader"].as_u64().filter(|leader| *leader != gone)
     })?;
+    refuse_to_lose_the_quorum(cluster, impaired)?;
     let number = cluster.join_as(fourth, by)?;
     cluster.nodes.start(fourth)?;
     cluster.changed_members("a fourth node joined");
@@ -114,6 +129,18 @@ fn change_members(cluster: &mut ChaosCluster, fourth: usize, impaired: NodePlace
     cluster.changed_members("the lead was transferred");
     remove_others(cluster, by)?;
     cluster.changed_members("it was removed");
+    Ok(())
+}
+
+/// Of three voters one is impaired, so the cluster needs both others, and must not remove one.
+fn refuse_to_lose_the_quorum(cluster: &ChaosCluster, impaired: NodePlace) -> Result<()> {
+    let [by, other] = impaired.others();
+    let needed = cluster.number(other).to_string();
+    let removed = cluster.nodes.call(by.0, &["cluster", "remove", &needed]);
+    ensure!(
+        removed.code != Some(0),
+        "{other} was removed, and {impaired} was impaired: no quorum is left"
+    );
     Ok(())
 }
 

@@ -7,6 +7,7 @@ pub mod links;
 pub mod membership;
 pub mod other_settings;
 pub mod processes;
+pub mod shared_end;
 
 use std::fmt;
 use std::time::Duration;
