@@ -10,7 +10,7 @@ pub mod computing;
 mod connections;
 pub mod console;
 mod file_table;
-mod forwarding;
+pub mod forwarding;
 mod guide;
 mod health;
 mod host_facts;

@@ -27,6 +27,7 @@ use tokio::sync::watch;
 
 use super::access::{LoginGuard, WorkerRefusals};
 use super::computing::{SharedAnswer, WorkLimit};
+use super::forwarding::ForwardedWaits;
 use super::overview::{HourCounts, KeptHourCounts, KeptNameOrder, KeptShareCounts, OverviewMemory};
 use crate::node::{ClusterLink, LiveConfig, NodeReloader, ShareLinksView, Wiring};
 
@@ -71,6 +72,8 @@ pub struct NodeHttpState {
     pub hour_counts: KeptHourCounts,
     /// The memory of troubles, rates and loads.
     pub overview: OverviewMemory,
+    /// Limits the requests that wait at the leader.
+    pub forwarded_waits: ForwardedWaits,
     /// Limits the pages and overviews that are computed at once.
     pub page_work: WorkLimit,
     /// The last answer of `GET /overview`, with everything in it.

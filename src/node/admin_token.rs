@@ -12,6 +12,7 @@ use reelyard_access::audit::{AuditRecord, AuditRecorder};
 use reelyard_access::rights::{Caller, TokenName};
 use reelyard_access::secrets::{LinkSecret, TokenHash, TokenKind, TokenSecret, draw};
 use reelyard_core::clock::Clock;
+use tokio::sync::{oneshot, watch};
 
 use super::actors::Wiring;
 
@@ -67,40 +68,73 @@ impl AdminTokenFiles {
         created?.sync_all()
     }
 
-    /// Draws a token and writes it to its file, which only the user of the node can read. Returns its hash.
-    fn write_new(&self) -> Result<TokenHash, AdminTokenError> {
+    /// The file of a token that is not in use yet.
+    fn next_token(&self) -> PathBuf {
+        self.dir.join("admin.token.new")
+    }
+
+    /// Draws a token and writes it beside the present one, where only the user of the node can read it. Returns its hash.
+    fn write_next(&self) -> Result<TokenHash, AdminTokenError> {
         let random = draw().map_err(|error| AdminTokenError::NoRandomness(error.to_string()))?;
         let secret = TokenSecret::new(TokenKind::General, &random);
-        let path = self.token();
-        self.write(&path, &secret).map_err(|error| AdminTokenError::File { path, error })?;
+        let path = self.next_token();
+        write_private(&path, &secret).map_err(|error| AdminTokenError::File { path, error })?;
         Ok(secret.hash())
     }
 
-    /// Replaces the file atomically, so that a reader never sees half a token.
-    fn write(&self, path: &Path, secret: &TokenSecret) -> std::io::Result<()> {
-        let new = self.dir.join("admin.token.new");
-        match std::fs::remove_file(&new) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
-            _ => {}
+    /// Replaces the present token by the next one, atomically.
+    fn put_in_place(&self) -> Result<(), AdminTokenError> {
+        let path = self.token();
+        let replaced = std::fs::rename(self.next_token(), &path)
+            .and_then(|()| File::open(&self.dir)?.sync_all());
+        replaced.map_err(|error| AdminTokenError::File { path, error })
+    }
+}
+
+fn write_private(path: &Path, secret: &TokenSecret) -> std::io::Result<()> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+    writeln!(file, "{}", secret.reveal())?;
+    file.sync_all()
+}
+
+/// Writes the token of the administrator.
+pub struct AdminTokenKeeper {
+    /// The owner of the tokens, and its view.
+    pub actors: Arc<Wiring>,
+    /// Where the token is written.
+    pub files: AdminTokenFiles,
+    /// URL of this node, for the link with which the administrator can log in.
+    pub url: String,
+    /// Records each new token.
+    pub audit: AuditRecorder,
+    /// Changes when an operator on the host may have requested another token.
+    pub reloads: watch::Receiver<u64>,
+}
+
+impl AdminTokenKeeper {
+    /// Sends one message when somebody can administrate the yard, and then writes another token at each request. Runs
+    /// until the node stops.
+    pub async fn run(mut self, ensured: oneshot::Sender<()>) {
+        let mut ensured = Some(ensured);
+        loop {
+            ensure(&self.actors, &self.files, &self.url, &self.audit).await;
+            // Nobody waits any more when it takes long.
+            let _ = ensured.take().map(|ensured| ensured.send(()));
+            if self.reloads.changed().await.is_err() {
+                return;
+            }
         }
-        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new)?;
-        writeln!(file, "{}", secret.reveal())?;
-        file.sync_all()?;
-        std::fs::rename(&new, path)?;
-        File::open(&self.dir)?.sync_all()
     }
 }
 
 /// Writes the token of the first administrator once this node leads a yard without an administrator. Also writes a
 /// new one if an operator on the host requested it. Returns when somebody can administrate the yard.
-///
-/// `url` is the node's own, for the link with which the administrator can log in.
-pub async fn ensure(
-    actors: Arc<Wiring>,
-    files: AdminTokenFiles,
-    url: String,
-    audit: AuditRecorder,
-) {
+async fn ensure(actors: &Wiring, files: &AdminTokenFiles, url: &str, audit: &AuditRecorder) {
+    let mut is_announced = false;
     let mut news = actors.access_views.news();
     loop {
         news.mark_unchanged();
@@ -111,8 +145,8 @@ pub async fn ensure(
         }
         if view.is_ready && view.epoch.is_some() {
             let written = match is_requested {
-                true => recover(&actors, &files, &audit).await,
-                false => write_first(&actors, &files, &url).await,
+                true => recover(actors, files, audit).await,
+                false => write_first(actors, files, url).await,
             };
             match written {
                 Ok(()) => return,
@@ -121,7 +155,14 @@ pub async fn ensure(
                     tokio::time::sleep(RETRY).await;
                 }
             }
-        } else if news.changed().await.is_err() {
+            continue;
+        }
+        if is_requested && view.is_ready && !std::mem::replace(&mut is_announced, true) {
+            tracing::warn!(
+                "the administrator's token is replaced once this node leads: request it on the host of the leader instead"
+            );
+        }
+        if news.changed().await.is_err() {
             return;
         }
     }
@@ -132,7 +173,9 @@ async fn write_first(
     files: &AdminTokenFiles,
     url: &str,
 ) -> Result<(), AdminTokenError> {
-    let hash = files.write_new()?;
+    let hash = files.write_next()?;
+    // After a crash nobody else could log in.
+    files.put_in_place()?;
     let answer = actors.access.ask(EnsureAdmin { hash }).await;
     let answer = answer.map_err(|error| AdminTokenError::Refused(error.to_string()))?;
     let is_new = answer.map_err(|error| AdminTokenError::Refused(error.to_string()))?;
@@ -160,25 +203,17 @@ async fn log_login_link(actors: &Wiring, url: &str) -> Result<(), AdminTokenErro
     Ok(())
 }
 
-/// Replaces a lost token of the administrator, if an operator on the host requested that.
-pub async fn recover_on_request(actors: &Wiring, files: &AdminTokenFiles, audit: &AuditRecorder) {
-    if !files.recovery().exists() {
-        return;
-    }
-    if let Err(error) = recover(actors, files, audit).await {
-        tracing::error!(%error, "the administrator's token was not replaced: reload again");
-    }
-}
-
 async fn recover(
     actors: &Wiring,
     files: &AdminTokenFiles,
     audit: &AuditRecorder,
 ) -> Result<(), AdminTokenError> {
-    let hash = files.write_new()?;
+    let hash = files.write_next()?;
     let answer = actors.access.ask(RecoverAdmin { hash }).await;
     let answer = answer.map_err(|error| AdminTokenError::Refused(error.to_string()))?;
     answer.map_err(|error| AdminTokenError::Refused(error.to_string()))?;
+    // The request stays until then, so a crash before this is harmless.
+    files.put_in_place()?;
     let now = Clock::system().now();
     audit.record(AuditRecord {
         subject: Some("token admin".to_owned()),

@@ -12,10 +12,9 @@ use reelyard_core::settings::{ConfigFault, Gathered, SettingOrigin, SettingsGrou
 use reelyard_settings::cluster_settings::SettingsText;
 use reelyard_shares::share_files;
 use reelyard_shares::webhook::{HookConfig, WebhookName};
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, watch};
 
 use super::actors::Wiring;
-use super::admin_token::{self, AdminTokenFiles};
 use super::cluster::ClusterLink;
 use super::live_config::{ActiveConfig, LiveConfig};
 use super::settings;
@@ -36,6 +35,8 @@ pub struct NodeReloader {
     cluster: Arc<ClusterLink>,
     audit: AuditRecorder,
     clock: Clock,
+    /// How often the sources were read again.
+    reloads: watch::Sender<u64>,
     /// Locked during a reload.
     running: Mutex<RunningSettings>,
 }
@@ -117,8 +118,19 @@ impl NodeReloader {
         ),
         (audit, clock): (AuditRecorder, Clock),
     ) -> Self {
-        let running = Mutex::new(running);
-        NodeReloader { live, actors, share_links, cluster, audit, clock, running }
+        let (running, reloads) = (Mutex::new(running), watch::Sender::new(0));
+        NodeReloader { live, actors, share_links, cluster, audit, clock, reloads, running }
+    }
+
+    /// How often the sources were read again, as a channel to watch.
+    pub(crate) fn reloads(&self) -> watch::Receiver<u64> {
+        self.reloads.subscribe()
+    }
+
+    /// The text of a next version of the settings in force, if the sources of this node set other values.
+    pub(crate) async fn own_changes(&self) -> Option<SettingsText> {
+        let running = self.running.lock().await;
+        running.record.as_ref()?.changed_by(&running.own)
     }
 
     /// Path of the configuration file, if there is one.
@@ -188,10 +200,13 @@ impl NodeReloader {
         let mut running = self.running.lock().await;
         let LoadedNodeConfig { given, layers, .. } = read_again(running.layers.clone()).await?;
         let next = next(layers, given, running.record.clone()).await?;
-        let reloaded = self.apply(&mut running, next, dry).await?;
+        let mut reloaded = self.apply(&mut running, next, dry).await?;
+        if !self.cluster.has_other_members() {
+            // They are put on record, and take effect then.
+            reloaded.applied.append(&mut reloaded.not_as_recorded);
+        }
         if !dry {
-            let files = AdminTokenFiles::new(&self.live.now().config.data_dir);
-            admin_token::recover_on_request(&self.actors, &files, &self.audit).await;
+            self.reloads.send_modify(|count| *count += 1);
         }
         Ok(reloaded)
     }

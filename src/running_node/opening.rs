@@ -16,18 +16,19 @@ use reelyard_journal::Journal;
 use reelyard_protocol::signed_call::SignedCallVerifier;
 use reelyard_replication::{Leadership, NodeIdentity};
 use reelyard_yard::task_manager::CheckTasksNow;
-use tokio::sync::{Notify, mpsc, watch};
+use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use crate::config::{self, NodeConfig};
 use crate::http::access::{LoginGuard, WorkerRefusals};
 use crate::http::computing::{SharedAnswer, WorkLimit};
+use crate::http::forwarding::ForwardedWaits;
 use crate::http::node_state::NodeHttpState;
 use crate::http::overview::OverviewMemory;
 use crate::http::overview::{KeptHourCounts, KeptNameOrder, KeptShareCounts};
 use crate::node::actors::{Wiring, host_membership};
-use crate::node::admin_token::{self, AdminTokenFiles};
+use crate::node::admin_token::{AdminTokenFiles, AdminTokenKeeper};
 use crate::node::cluster::{
     ClusterLink, JoinParts, SettingsFollower, allow_if_current, keep_record, own_record,
     read_settings_cache,
@@ -195,12 +196,18 @@ impl OpenNode {
 
     /// Creates the token of the first administrator. A node that leads is useful only with it, so this waits a moment.
     pub(super) async fn ensure_token(&self, url: String) -> JoinHandle<()> {
-        let (files, audit) = (self.token_files.clone(), self.audit.clone());
+        let keeper = AdminTokenKeeper {
+            actors: Arc::clone(&self.actors),
+            files: self.token_files.clone(),
+            url,
+            audit: self.audit.clone(),
+            reloads: self.reloader.reloads(),
+        };
+        let (ensured, is_ensured) = oneshot::channel();
         // A follower serves too: there the task waits until this node leads or somebody can administrate.
-        let mut ensuring =
-            tokio::spawn(admin_token::ensure(Arc::clone(&self.actors), files, url, audit));
+        let ensuring = tokio::spawn(keeper.run(ensured));
         // On a timeout the task goes on.
-        let _ = timeout(TOKEN_TIME, &mut ensuring).await;
+        let _ = timeout(TOKEN_TIME, is_ensured).await;
         ensuring
     }
 
@@ -226,6 +233,7 @@ impl OpenNode {
             file_names: KeptNameOrder::default(),
             hour_counts: KeptHourCounts::default(),
             overview: OverviewMemory::default(),
+            forwarded_waits: ForwardedWaits::default(),
             page_work: WorkLimit::default(),
             overview_answer: SharedAnswer::default(),
             stopping,

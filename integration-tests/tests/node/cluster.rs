@@ -1,6 +1,7 @@
 //! Three nodes as an operator forms them: by commands, from a node that runs alone.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpStream;
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -8,13 +9,42 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use reelyard_integration_tests::rigs::binary;
 use reelyard_integration_tests::rigs::node_cluster::{NodeCluster, voters};
-use reelyard_integration_tests::rigs::yard::wait_for;
+use reelyard_integration_tests::rigs::yard::{bearer_in, wait_for};
 
 /// A node without a leader refuses a change within this time.
 const NOTICED: Duration = Duration::from_secs(3);
 
 /// A leader that no quorum has answered for this time may have been replaced.
 const LEASE: Duration = Duration::from_millis(500);
+
+/// Requests of one node that may wait at the leader at once.
+const WAITS_OF_A_NODE: usize = 192;
+
+/// Sends requests for boxes that are all leased, through a node.
+fn wait_for_boxes(cluster: &NodeCluster, index: usize, count: usize) -> Result<Vec<TcpStream>> {
+    let (api, bearer) = (cluster.nodes[index].api, bearer_in(&cluster.nodes[0].data_dir));
+    let begin = |holder: usize| -> Result<TcpStream> {
+        let body = format!("{{\"holder\":\"waiter-{holder}\",\"wait\":\"1m\"}}");
+        let mut stream = TcpStream::connect(api)?;
+        write!(
+            stream,
+            "POST /api/v1/pools/judge/leases HTTP/1.1\r\nHost: {api}\r\n{bearer}\r\n\
+             Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+            body.len()
+        )?;
+        stream.set_nonblocking(true)?;
+        Ok(stream)
+    };
+    (0..count).map(begin).collect()
+}
+
+/// Whether the answer is there, and says that the request may be repeated.
+fn is_refused_as_busy(stream: &TcpStream) -> bool {
+    let mut answer = [0; 4096];
+    let length = stream.peek(&mut answer).unwrap_or(0);
+    let answer = String::from_utf8_lossy(&answer[..length]).to_lowercase();
+    answer.starts_with("http/1.1 503") && answer.contains("retry-after: 1\r\n")
+}
 
 fn create_token(cluster: &NodeCluster, index: usize, name: &str) -> Result<(), String> {
     let created = cluster.call(index, &["token", "create", name, "--role", "viewer"]);
@@ -49,6 +79,17 @@ fn three_nodes_answer_changes_anywhere_and_survive_the_loss_of_the_leader() -> R
     let (of_leader, passed_on) = (of_leader?, passed_on?);
     let last = passed_on.next()?.id;
     assert_eq!(of_leader.next()?.id, last);
+    // Many that wait at the leader leave room for others. The reader of events at this node waits, too.
+    let all = r#"{"holder":"first","count":9,"ttl":"10m"}"#;
+    let leased = cluster.request(1, "POST", "/api/v1/pools/judge/leases", all);
+    assert!(leased.as_ref().is_some_and(|leased| leased.status < 300), "{leased:?}");
+    let taken = WAITS_OF_A_NODE - 1;
+    let waits = wait_for_boxes(&cluster, 1, taken + 8)?;
+    wait_for("the node refuses those beyond its limit", &[cluster.process(1)?], || {
+        (waits.iter().filter(|wait| is_refused_as_busy(wait)).count() == 8).then_some(())
+    })?;
+    create_token(&cluster, 1, "beside-waits").map_err(anyhow::Error::msg)?;
+    drop(waits);
     if let Some(leader) = &mut cluster.nodes[0].process {
         leader.kill();
     }
@@ -329,5 +370,25 @@ fn an_operator_sees_who_is_missing_and_when_no_change_is_possible() -> Result<()
     for index in 1..3 {
         cluster.process(index)?.wake()?;
     }
-    cluster.wait(0, "the node serves", |view| view["leader"].as_u64().map(drop))
+    cluster.wait(0, "the node serves", |view| view["leader"].as_u64().map(drop))?;
+    // A new token of the administrator waits until this node leads.
+    cluster.wait(1, "another node leads", |view| {
+        view["leader"].as_u64().filter(|leader| *leader != 1).map(drop)
+    })?;
+    let token = cluster.nodes[0].data_dir.join("admin.token");
+    let read = || std::fs::read_to_string(&token).context("no token");
+    let (lost, config) = (read()?, cluster.nodes[0].file.display().to_string());
+    let asked = binary::run(&["token", "recover", "--config", &config]);
+    assert!(asked.code == Some(0) && asked.out.contains("leads"), "{}", asked.out);
+    assert_eq!(cluster.call(0, &["config", "reload"]).code, Some(0));
+    wait_for("the node says why it waits", &[cluster.process(0)?], || {
+        let log = cluster.process(0).ok()?.log_text();
+        log.contains("on the host of the leader").then_some(())
+    })?;
+    assert_eq!(read()?, lost);
+    cluster.make_lead(0)?;
+    wait_for("the token is replaced", &[cluster.process(0)?], || {
+        read().ok().filter(|token| *token != lost).map(drop)
+    })?;
+    create_token(&cluster, 0, "recovered").map_err(anyhow::Error::msg)
 }

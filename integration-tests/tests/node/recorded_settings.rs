@@ -242,5 +242,27 @@ fn settings_are_changed_for_all_nodes_and_outlive_the_leader() -> Result<()> {
             && cached.contains(", version 5\n"),
         "{cached}"
     );
+
+    // The only node that is left applies its file again when it reloads it. Other settings stay.
+    succeeds(&cluster, 1, &["config", "apply", &file])?;
+    for gone in ["1", "3"] {
+        cluster.make_lead(1)?;
+        succeeds(&cluster, 1, &["cluster", "remove", gone])?;
+    }
+    ensure!(versions(&cluster, 1) == Some(vec![6, 5, 4, 3, 2, 1]), "its file waits for a reload");
+    let reloaded = succeeds(&cluster, 1, &["config", "reload"])?;
+    ensure!(reloaded.contains("task.timeout: \"41m\" -> \"7m\""), "{reloaded}");
+    ensure!(!reloaded.contains("no effect"), "{reloaded}");
+    cluster.wait(1, "its file is on record", |view| {
+        let is_recorded = versions(&cluster, 1)?.first() == Some(&7);
+        (is_recorded && view["warnings"].as_array()?.is_empty()).then_some(())
+    })?;
+    let shown = succeeds(&cluster, 1, &["config", "versions", "7"])?;
+    ensure!(
+        shown.contains("the only member") && shown.contains("task.timeout = \"7m\""),
+        "{shown}"
+    );
+    let kept = hosts(&cluster, 1).context("hosts")?;
+    ensure!(kept == ["127.0.0.1:9"], "{kept:?}");
     Ok(())
 }

@@ -28,8 +28,10 @@ pub fn run(args: RecoverArgs, out: &mut dyn Write) -> Result<(), CommandFailure>
     })?;
     writeln!(
         out,
-        "Now reload the node: send it SIGHUP, or restart it. Then {} holds a new token, and the old one is refused.",
-        files.token().display()
+        "Now reload the node: send it SIGHUP, or restart it. Then {} holds a new token, and the old one is refused. A node \
+         of a cluster does that while it leads: request it on the host of the leader, or remove {} again.",
+        files.token().display(),
+        files.recovery().display()
     )?;
     Ok(())
 }

@@ -78,17 +78,33 @@ impl RecordedSettings {
     /// The settings of the cluster that a node sets to other values. A part with faults has no effect, and differs in
     /// nothing.
     pub fn differing(&self, own: &Gathered) -> Vec<Difference> {
-        let keys = KnownKeys::of::<NodeConfig>();
         let Ok(recorded) = self.with_node_part(own) else { return Vec::new() };
-        let mut wished = recorded.clone();
-        let shared = own.given.iter().filter(|(key, _)| keys.of_cluster.contains(*key));
-        wished.given.extend(shared.map(|(key, given)| (key.clone(), given.clone())));
-        let read = |gathered| resolve::<NodeConfig>(gathered);
-        let (Ok(recorded), Ok(wished)) = (read(recorded), read(wished)) else {
+        let wished = resolve::<NodeConfig>(with_cluster_part(&recorded, own));
+        let (Ok(recorded), Ok(wished)) = (resolve::<NodeConfig>(recorded), wished) else {
             return Vec::new();
         };
         all_differences(&recorded, &wished)
     }
+
+    /// The text of a next version, with the settings of the cluster that a node sets to other values. None if there are
+    /// none. Settings that the node does not set stay as they are.
+    pub fn changed_by(&self, own: &Gathered) -> Option<SettingsText> {
+        if self.differing(own).is_empty() {
+            return None;
+        }
+        let wished = with_cluster_part(&self.with_node_part(own).ok()?, own);
+        let (_, effective) = resolve::<NodeConfig>(wished.clone()).ok()?;
+        Some(cluster_part(&wished, &effective))
+    }
+}
+
+/// The settings `recorded`, with the settings of the cluster of a node in their place.
+fn with_cluster_part(recorded: &Gathered, own: &Gathered) -> Gathered {
+    let keys = KnownKeys::of::<NodeConfig>();
+    let mut wished = recorded.clone();
+    let shared = own.given.iter().filter(|(key, _)| keys.of_cluster.contains(*key));
+    wished.given.extend(shared.map(|(key, given)| (key.clone(), given.clone())));
+    wished
 }
 
 /// The differences of two configurations, secrets included.
@@ -224,5 +240,14 @@ mod tests {
         assert_eq!(differing(&["task.timeout=1h"]), ["task.timeout: \"40m\" -> \"1h\""]);
         let hooks = format!("share.webhooks={HOOK}");
         assert_eq!(differing(&[&hooks]).len(), 1);
+    }
+
+    #[test]
+    fn a_node_alone_changes_only_the_settings_that_it_sets() {
+        let text = "hosts.sources = [\"10.0.0.9:1\"]\ntask.timeout = \"40m\"\n";
+        let changed = |set: &[&str]| record(text).changed_by(&own(set));
+        assert_eq!(changed(&["log.level=debug", "task.timeout=40m"]), None);
+        let text = changed(&["log.level=debug", "task.timeout=1h"]).unwrap();
+        assert_eq!(&*text, "hosts.sources = [\"10.0.0.9:1\"]\ntask.timeout = \"1h\"\n");
     }
 }

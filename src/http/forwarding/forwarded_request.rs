@@ -133,6 +133,16 @@ impl ForwardedRequest {
         }
     }
 
+    /// The method of HTTP, as the client sent it.
+    pub fn method(&self) -> &Method {
+        &self.method
+    }
+
+    /// Its path and query.
+    pub fn target(&self) -> &str {
+        &self.target
+    }
+
     /// Whether it changes nothing.
     pub fn is_read(&self) -> bool {
         self.method.is_safe()

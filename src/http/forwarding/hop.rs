@@ -9,7 +9,7 @@ use actix_web::body::{self, BoxBody, MessageBody};
 use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::http::StatusCode;
 use actix_web::middleware::Next;
-use actix_web::{HttpResponse, web};
+use actix_web::{HttpResponse, ResponseError, web};
 use hyper::body::Incoming;
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
@@ -22,7 +22,7 @@ use tokio::time::{Instant, sleep, timeout_at};
 use super::ForwardedBy;
 use super::followed_leader::FollowedLeader;
 use super::forwarded_request::{ForwardedRequest, NotForwarded, RepetitionId};
-use super::leader_routes::{LeaderNeed, is_of_leader};
+use super::leader_routes::{LeaderNeed, is_of_leader, may_wait};
 use super::passed_answer::{has_events, passed_on, until_another_leads};
 use crate::http::called_name;
 use crate::http::node_state::NodeHttpState;
@@ -238,6 +238,11 @@ async fn attempt(
     request: &mut ForwardedRequest,
     (leader, until): (&FollowedLeader, Instant),
 ) -> HopOutcome {
+    let place = match state.forwarded_waits.place(may_wait(request.method(), request.target())) {
+        Ok(place) => place,
+        // A request that this node can answer, too, would make the limit useless.
+        Err(busy) => return HopOutcome::Answered(busy.error_response()),
+    };
     let opened = tokio::select! {
         opened = timeout_at(until, state.cluster.transport().open_forward(target)) => opened,
         () = leader.deposed() => {
@@ -256,7 +261,7 @@ async fn attempt(
         lost = leader.lost_with_answer() => Err(lost.into()),
     };
     match answer {
-        Ok(answer) => examine(passed_on(answer, leader.clone(), request.is_read())).await,
+        Ok(answer) => examine(passed_on(answer, leader.clone(), request.is_read(), place)).await,
         Err(error) => HopOutcome::Lost(error.to_string()),
     }
 }

@@ -83,6 +83,22 @@ pub fn is_of_leader(method: &Method, path: &str) -> bool {
     is_verify || (method.is_safe() && LeaderNeed::of(method, path) == LeaderNeed::Only)
 }
 
+/// Whether the answer to a request may take long: it waits for boxes or tasks, or it is a stream of events.
+pub fn may_wait(method: &Method, target: &str) -> bool {
+    let path = target.split_once('?').map_or(target, |(path, _)| path);
+    if method.is_safe() && path.starts_with("/console/live/") {
+        return true;
+    }
+    let Some(call) = path.strip_prefix(API) else { return false };
+    match *method {
+        Method::GET => {
+            call == "/events" || (call.starts_with("/workers/") && call.ends_with("/tasks"))
+        }
+        Method::POST => call.starts_with("/pools/") && call.ends_with("/leases"),
+        _ => false,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -134,6 +150,24 @@ mod tests {
             (Method::GET, "/console/assets/1/a.css", None),
         ] {
             assert_eq!(LeaderNeed::of(&method, path), expected, "{method} {path}");
+        }
+    }
+
+    #[test]
+    fn only_requests_that_may_wait_take_a_place() {
+        for (method, target, expected) in [
+            (Method::GET, "/api/v1/events?kinds=box", true),
+            (Method::GET, "/api/v1/workers/10.0.0.1:8888/tasks?wait=20s", true),
+            (Method::POST, "/api/v1/workers/10.0.0.1:8888/reports", false),
+            (Method::POST, "/api/v1/pools/judge/leases", true),
+            (Method::PUT, "/api/v1/pools/judge", false),
+            (Method::POST, "/api/v1/leases/renew", false),
+            (Method::GET, "/api/v1/tasks", false),
+            (Method::GET, "/tasks", false),
+            (Method::GET, "/console/live/hosts", true),
+            (Method::GET, "/console/hosts", false),
+        ] {
+            assert_eq!(may_wait(&method, target), expected, "{method} {target}");
         }
     }
 }

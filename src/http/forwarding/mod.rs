@@ -7,9 +7,11 @@
 mod accepted_stream;
 mod followed_leader;
 mod forwarded_request;
+mod forwarded_waits;
 mod hop;
 mod leader_routes;
 mod passed_answer;
 
 pub use accepted_stream::{ForwardedBy, accept};
+pub use forwarded_waits::ForwardedWaits;
 pub use hop::to_leader;

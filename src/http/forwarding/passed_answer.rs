@@ -16,14 +16,17 @@ use reelyard_replication::Leadership;
 
 use super::followed_leader::FollowedLeader;
 use super::forwarded_request::OF_CONNECTION;
+use super::forwarded_waits::WaitPlace;
 use crate::http::api::call_parts::event_stream::EVENT_STREAM;
 
 /// The same answer for the client. Events of a read end with the lead of their node: the client asks again, and gets
-/// those of the next leader. Another body breaks off if its node is lost and sends nothing more.
+/// those of the next leader. Another body breaks off if its node is lost and sends nothing more. The place is taken until
+/// the body has ended.
 pub fn passed_on(
     answer: hyper::Response<Incoming>,
     leader: FollowedLeader,
     is_read: bool,
+    place: WaitPlace,
 ) -> HttpResponse {
     let (head, body) = answer.into_parts();
     let status = StatusCode::from_u16(head.status.as_u16()).unwrap_or(StatusCode::BAD_GATEWAY);
@@ -51,10 +54,16 @@ pub fn passed_on(
     let body = match is_read && has_events(answer.headers()) {
         true => {
             let until = Box::pin(async move { leader.lost().await });
-            let whole = parts.take_while(|part| ready(part.is_ok()));
+            let whole = parts.take_while(move |part| {
+                let _held = &place;
+                ready(part.is_ok())
+            });
             BodyStream::new(whole.take_until(until)).boxed()
         }
-        false => BodyStream::new(unless_given_up(parts, leader)).boxed(),
+        false => {
+            let parts = unless_given_up(parts, leader);
+            BodyStream::new(parts.inspect(move |_| _ = &place)).boxed()
+        }
     };
     answer.set_body(body)
 }

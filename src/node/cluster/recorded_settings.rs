@@ -16,7 +16,7 @@ use reelyard_core::event::RequestId;
 use reelyard_core::secret_id::IdSource;
 use reelyard_journal::Journal;
 use reelyard_replication::Member;
-use reelyard_settings::cluster_settings::{ClusterSettingsView, RecordSettings};
+use reelyard_settings::cluster_settings::{ClusterSettingsView, RecordSettings, SettingsText};
 use tokio::sync::Notify;
 use tokio::time::sleep;
 
@@ -37,6 +37,9 @@ const BY_THE_NODE: &str = "the node";
 
 /// Why the first version is recorded.
 const FIRST_REASON: &str = "the first settings on record: those of the node that led";
+
+/// Why a node without other members records a version.
+const ALONE_REASON: &str = "the file of the node, which is the only member";
 
 /// Follows the settings on record of one node.
 pub struct SettingsFollower {
@@ -85,13 +88,20 @@ impl SettingsFollower {
     /// Runs until the node stops.
     pub async fn run(self) {
         let mut news = self.actors.settings_views.news();
-        let mut is_cached = false;
+        let mut reloads = self.reloader.reloads();
+        let (mut is_cached, mut is_reloaded) = (false, false);
         loop {
             news.borrow_and_update();
             let view = self.actors.settings_views.load();
-            let is_done = !view.is_ready || self.is_followed(&view, &mut is_cached).await;
+            let is_done = !view.is_ready
+                || (self.is_followed(&view, &mut is_cached).await
+                    && self.takes_own_file(&view, &mut is_reloaded).await);
             tokio::select! {
                 changed = news.changed() => if changed.is_err() { return },
+                changed = reloads.changed() => match changed {
+                    Ok(()) => is_reloaded = true,
+                    Err(_) => return,
+                },
                 () = self.joined.notified() => {}
                 () = sleep(RETRY), if !is_done => {}
             }
@@ -163,17 +173,34 @@ impl SettingsFollower {
             tracing::debug!(node = older, "settings wait for a later version of this node");
             return false;
         }
-        let text = self.reloader.cluster_part().await;
-        let first = RecordedSettings { version: 1, text: text.clone() };
-        if let Err(refused) = self.reloader.changes(None, first).await {
+        self.record(self.reloader.cluster_part().await, 0, FIRST_REASON).await
+    }
+
+    /// After a reload, puts the other settings of the cluster in the file of this node on record, if it is the only
+    /// member. Answers whether nothing is left to do. Without a reload the file may be an old one.
+    async fn takes_own_file(&self, view: &ClusterSettingsView, is_reloaded: &mut bool) -> bool {
+        let is_alone = view.epoch.is_some() && !self.cluster.has_other_members();
+        let newest = view.book.newest().filter(|_| is_alone && *is_reloaded);
+        let version = newest.map(|newest| newest.number);
+        *is_reloaded = match version.zip(self.reloader.own_changes().await) {
+            Some((version, text)) => !self.record(text, version, ALONE_REASON).await,
+            None => false,
+        };
+        !*is_reloaded
+    }
+
+    /// Puts settings on record after version `follows`. Answers whether they are.
+    async fn record(&self, text: SettingsText, follows: u64, why: &str) -> bool {
+        let next = RecordedSettings { version: follows + 1, text: text.clone() };
+        if let Err(refused) = self.reloader.changes(None, next).await {
             tracing::error!("the settings of this node cannot be put on record: {refused:#}");
             return false;
         }
         let asked = RecordSettings {
             text,
-            follows: 0,
+            follows,
             by: BY_THE_NODE.to_owned(),
-            why: FIRST_REASON.to_owned(),
+            why: why.to_owned(),
             request: RequestId::draw(&mut IdSource::system()),
         };
         let error = match self.actors.settings.ask(asked).await {
@@ -192,7 +219,7 @@ impl SettingsFollower {
 
 impl ClusterLink {
     /// Whether the cluster has other members.
-    fn has_other_members(&self) -> bool {
+    pub fn has_other_members(&self) -> bool {
         self.journal().is_some_and(|journal| journal.members().len() > 1)
     }
 

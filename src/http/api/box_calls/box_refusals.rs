@@ -1,10 +1,15 @@
 //! Refusals of calls about boxes, leases and pools. Each meaning has its own problem kind, so that
 //! a script does not have to parse words.
 
+use std::time::Duration;
+
 use reelyard_api::{ProblemKind, refused};
 use reelyard_boxes::box_lease::{BoxError, BoxRefusal};
 
 use crate::http::problem::ProblemResponse;
+
+/// When a request may be repeated whose leader was replaced.
+const NEXT_LEADER: Duration = Duration::from_secs(1);
 
 /// The problems of a lease that has ended.
 pub(super) type EndedLeaseProblems =
@@ -27,7 +32,9 @@ impl From<BoxError> for ProblemResponse {
                 ProblemResponse::new(ProblemKind::Busy, detail).retry_after(retry_after)
             }
             BoxError::HostSilent { .. } => ProblemResponse::new(ProblemKind::HostSilent, detail),
-            BoxError::LeaderChanged => ProblemResponse::new(ProblemKind::LeaderChanged, detail),
+            BoxError::LeaderChanged => {
+                ProblemResponse::new(ProblemKind::LeaderChanged, detail).retry_after(NEXT_LEADER)
+            }
             BoxError::Lost => ProblemResponse::new(ProblemKind::OutcomeUnknown, detail),
             BoxError::Journal(error) => error.into(),
         }
@@ -70,5 +77,20 @@ fn kind_of(refusal: &BoxRefusal) -> ProblemKind {
         BoxRefusal::Revoked { .. } => ProblemKind::LeaseRevoked,
         BoxRefusal::NeverHeld => ProblemKind::LeaseNeverHeld,
         BoxRefusal::NoRandomness(_) => ProblemKind::Unreadable,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use actix_web::ResponseError;
+    use actix_web::http::header::RETRY_AFTER;
+
+    use super::*;
+
+    #[test]
+    fn a_wait_that_ended_with_its_leader_may_be_repeated_soon() {
+        let answer = ProblemResponse::from(BoxError::LeaderChanged).error_response();
+        let after = answer.headers().get(RETRY_AFTER).map(|value| value.as_bytes());
+        assert_eq!((answer.status().as_u16(), after), (503, Some(&b"1"[..])));
     }
 }

@@ -61,8 +61,8 @@ fn references<'a>(part: &str, names: impl Iterator<Item = &'a String>) -> Vec<Va
 fn headers() -> Map<String, Value> {
     let applied = "Index of the last entry of the journal that the answer shows. The answer to a change names its entry, \
                    or a later one";
-    let staleness = "How old the answer can be, as in \"120ms\": the time since the leader was last in contact. Missing if \
-                     the node has never heard a leader";
+    let staleness = "How old the answer can be, as in \"120ms\": the time since the leader was last in contact. \"unknown\" \
+                     if the node has never heard a leader";
     let number = json!({ "type": "integer", "format": "int64", "minimum": 0 });
     let text = json!({ "type": "string" });
     let header = |(name, about, schema): (&str, &str, Value)| {

@@ -159,11 +159,13 @@ fn describe(headers: &mut HeaderMap, read: Option<ReadViews>, state: &NodeHttpSt
     headers.insert(APPLIED, applied.into());
     let now = state.clock.uptime();
     let staleness = read.map_or_else(|| state.journal.staleness(), |read| read.age(now));
-    if let Some(staleness) = staleness
-        && let Ok(value) = HeaderValue::from_str(&format!("{}ms", staleness.as_millis()))
-    {
-        headers.insert(STALENESS, value);
-    }
+    headers.insert(STALENESS, shown_age(staleness));
+}
+
+/// The value of the header. A node that never heard a leader may be behind by any time.
+fn shown_age(age: Option<Duration>) -> HeaderValue {
+    let value = age.map(|age| HeaderValue::from_str(&format!("{}ms", age.as_millis())));
+    value.and_then(Result::ok).unwrap_or(HeaderValue::from_static("unknown"))
 }
 
 #[cfg(test)]
@@ -182,6 +184,12 @@ mod tests {
         // A linearizable answer is as new as its request, unless the process was paused.
         let confirmed = ReadViews { staleness: Some(Duration::ZERO), is_confirmed: true, ..read };
         assert_eq!((after(confirmed, 1000), after(confirmed, 60_000)), (Some(0), Some(60_000)));
+    }
+
+    #[test]
+    fn the_age_of_an_answer_is_shown_even_if_it_is_unknown() {
+        assert_eq!(shown_age(Some(Duration::from_millis(1200))), "1200ms");
+        assert_eq!(shown_age(None), "unknown");
     }
 
     #[test]
