@@ -70,11 +70,18 @@ fn demand_exchanges_copies_only_while_its_mode_is_on() -> Result<()> {
     let wanted = ground.master(b"wanted.mpg", 4 * MIB)?;
     let mut graded: Vec<&[u8]> = held.iter().map(|name| name.as_bytes()).collect();
     graded.push(b"wanted.mpg");
+    // More demand for each byte, but each is larger than an exchange may remove.
+    let large: Vec<String> = (0..20).map(|i| format!("large{i:02}.mpg")).collect();
+    for name in &large {
+        fs::File::create(ground.path("masters").join(name))?.set_len(9 * MIB as u64)?;
+    }
+    graded.extend(large.iter().map(|name| name.as_bytes()));
     ground.grade(&graded)?;
     // The file with the worst grade has no request.
     let mut requests: Vec<(&str, usize)> =
         held[..8].iter().map(|name| (name.as_str(), 1)).collect();
     requests.push(("wanted.mpg", 5));
+    requests.extend(large.iter().map(|name| (name.as_str(), 20)));
     for hours_ago in [26, 14, 2] {
         request(&ground, hours_ago, &requests)?;
     }
@@ -94,7 +101,7 @@ fn demand_exchanges_copies_only_while_its_mode_is_on() -> Result<()> {
     configure(&ground, "shadow")?;
     node.hang_up()?;
     wait_for("the demand is shown", &roles, || {
-        (wanted_file(&ground)?["demand_rank"] == 1).then_some(())
+        (wanted_file(&ground)?["demand_rank"] == large.len() as u64 + 1).then_some(())
     })?;
     // The exchange is shown, with the copy that would go and the parts of the score.
     let demand = wait_for("the exchange is shown", &roles, || {
