@@ -12,7 +12,9 @@ use reelyard_core::names::{ByFile, FileId, FileName, NameTable};
 use reelyard_protocol::legacy::cfw::{Deleted, DiskFigures};
 use reelyard_replication::{AppliedEvent, InFlight, Piece};
 use reelyard_yard::catalog::load_balancer::rising::RisingHits;
-use reelyard_yard::catalog::popularity::popularity_order::{FileDemand, PopularityOrder};
+use reelyard_yard::catalog::popularity::popularity_order::{
+    FileDemand, KnownHours, PopularityOrder,
+};
 use reelyard_yard::catalog::popularity::request_rate::RequestRate;
 use reelyard_yard::catalog::ranking::{RankedFile, Ranking};
 use reelyard_yard::catalog::sources::masters::Masters;
@@ -203,12 +205,13 @@ impl RemoverWorld {
         for (file, traits) in ids.iter().zip(&traits).filter(|(_, traits)| traits.graded) {
             let rate = RequestRate::of(f64::from(traits.requests));
             let kept_rate = RequestRate::of(f64::from(traits.requests + traits.longer));
-            demand.set(*file, FileDemand { rate, kept_rate, ..FileDemand::default() });
+            demand.set(*file, FileDemand { rate, kept_rate });
         }
         let observed = RemoverSettings::default().exchange.min_stay;
         let order = PopularityOrder {
             files: ranking.files().into(),
             demand,
+            known_hours: ByFile::new(KnownHours::ALWAYS),
             mean_size: 1.0,
             half_life_days: 7.0,
             requests_a_day: 100.0,

@@ -68,20 +68,19 @@ fn demand_exchanges_copies_only_while_its_mode_is_on() -> Result<()> {
         put(&ground.copies(0), name, &bytes)?;
     }
     let wanted = ground.master(b"wanted.mpg", 4 * MIB)?;
-    let mut graded: Vec<&[u8]> = held.iter().map(|name| name.as_bytes()).collect();
-    graded.push(b"wanted.mpg");
     // More demand for each byte, but each is larger than an exchange may remove.
     let large: Vec<String> = (0..20).map(|i| format!("large{i:02}.mpg")).collect();
     for name in &large {
         fs::File::create(ground.path("masters").join(name))?.set_len(9 * MIB as u64)?;
     }
-    graded.extend(large.iter().map(|name| name.as_bytes()));
+    let mut graded: Vec<&[u8]> = large.iter().chain(&held).map(|name| name.as_bytes()).collect();
+    graded.push(b"wanted.mpg");
     ground.grade(&graded)?;
     // The file with the worst grade has no request.
     let mut requests: Vec<(&str, usize)> =
         held[..8].iter().map(|name| (name.as_str(), 1)).collect();
     requests.push(("wanted.mpg", 5));
-    requests.extend(large.iter().map(|name| (name.as_str(), 20)));
+    requests.extend(large.iter().map(|name| (name.as_str(), 25)));
     for hours_ago in [26, 14, 2] {
         request(&ground, hours_ago, &requests)?;
     }
@@ -95,7 +94,10 @@ fn demand_exchanges_copies_only_while_its_mode_is_on() -> Result<()> {
 
     everything_is_looked_at(&ground, &roles)?;
     let file = wanted_file(&ground).context("the file")?;
-    assert!(file["rank"] == 10 && file.get("demand_rank").is_none_or(Value::is_null), "{file}");
+    assert!(
+        file["rank"] == graded.len() as u64 && file.get("demand_rank").is_none_or(Value::is_null),
+        "{file}"
+    );
     assert!(held.iter().all(|name| is_there(name)) && !is_there("wanted.mpg"));
 
     configure(&ground, "shadow")?;

@@ -34,7 +34,8 @@ const LONGEST_REFERENCE_HALF_LIVES: f64 = 64.0;
 /// this number of requests.
 const NEGLIGIBLE: f64 = 0.05;
 
-/// No hour: the file was not graded yet. If it has requests, it is known as long as the log.
+/// No hour: the file was neither graded yet, nor first requested after the first order. If it has requests, it is known
+/// as long as the log.
 const UNKNOWN: u32 = 0;
 
 /// The memory of one file: 20 bytes.
@@ -263,6 +264,7 @@ impl DemandMemory {
         size: impl Fn(FileId) -> Option<u64>,
     ) -> Option<PopularityOrder> {
         self.add_pending();
+        self.pending.shrink_to(0);
         let observed = self.summary.observed?;
         let (oldest, newest) = observed;
         self.meet_files(ranking, observed);
@@ -286,9 +288,16 @@ impl DemandMemory {
             let rate = rate_with(chosen, all);
             let kept = rate_with(deletion, all_kept).max(rate);
             let (rate, kept_rate) = (RequestRate::of(rate), RequestRate::of(kept));
-            FileDemand { rate, kept_rate, known_hours: KnownHours::of(age) }
+            FileDemand { rate, kept_rate }
         };
         let mut demand = ByFile::new(FileDemand::default());
+        let mut known_hours = ByFile::new(KnownHours::ALWAYS);
+        for file in self.files.files() {
+            let memory = self.files.get(file);
+            if memory.since_hour > hour_of(oldest) {
+                known_hours.set(file, KnownHours::of(age_days(memory, observed)));
+            }
+        }
         // A copy whose file is no longer graded keeps its demand.
         for file in self.files.files().filter(|file| ranking.rank(*file).is_none()) {
             demand.set(file, demand_with(file, 0.0));
@@ -309,6 +318,7 @@ impl DemandMemory {
         Some(PopularityOrder {
             files: scored.into_iter().map(|(_, file)| file).collect(),
             demand,
+            known_hours,
             mean_size,
             half_life_days: self.half_lives.days(chosen),
             requests_a_day: all,

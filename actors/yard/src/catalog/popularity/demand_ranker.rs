@@ -42,11 +42,6 @@ impl RankingSlot {
     pub fn get(&self) -> Option<Arc<Ranking>> {
         self.ranking.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
-
-    /// The size of the master of `file` in bytes, if it was looked up.
-    fn size(&self, file: FileId) -> Option<u64> {
-        self.sizes.get(file)
-    }
 }
 
 /// The demand, and what was ordered by it.
@@ -163,7 +158,8 @@ impl DemandRanker {
         if !is_due {
             return None;
         }
-        let order = self.memory.order(&ranking, |file| self.grades.size(file))?;
+        let sizes = self.grades.sizes.all();
+        let order = self.memory.order(&ranking, |file| sizes.get(&file).copied())?;
         self.last = Some(LastOrder { ranking, counted, at: now });
         Some(Arc::new(order))
     }

@@ -7,34 +7,38 @@ use std::time::Duration;
 use reelyard_core::names::{ByFile, FileId};
 use roaring::RoaringBitmap;
 
-use super::half_lives::exposure_days;
+use super::half_lives::{DAY_SECONDS, exposure_days};
 use super::priors::{PRIOR_DAYS, Priors};
 use super::request_rate::RequestRate;
 
-/// The demand for one file: 6 bytes.
+/// The demand for one file: 4 bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FileDemand {
     /// Expected requests a day: decides what is copied.
     pub rate: RequestRate,
     /// The same with the longer memory of deletion, and at least `rate`: decides what stays.
     pub kept_rate: RequestRate,
-    /// The time since the file is known.
-    pub known_hours: KnownHours,
 }
 
-/// A time in whole hours, at most seven years.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// The time since a file is known: whole hours, at most seven years.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KnownHours(u16);
 
 impl KnownHours {
+    /// It is known since the oldest request.
+    pub const ALWAYS: KnownHours = KnownHours(u16::MAX);
+
     /// The nearest number of hours.
     pub fn of(days: f64) -> Self {
         KnownHours((days * 24.0).round() as u16)
     }
 
-    /// Unit: days.
-    pub fn days(self) -> f64 {
-        f64::from(self.0) / 24.0
+    /// Unit: days. `observed` is the time since the oldest request.
+    fn days(self, observed: Duration) -> f64 {
+        match self {
+            KnownHours::ALWAYS => observed.as_secs_f64() / DAY_SECONDS,
+            KnownHours(hours) => f64::from(hours) / 24.0,
+        }
     }
 }
 
@@ -49,13 +53,15 @@ pub struct DemandParts {
     pub prior_a_day: f64,
 }
 
-/// The graded files by demand for each byte. Immutable once built; 10 bytes a file.
+/// The graded files by demand for each byte. Immutable once built; 8 bytes a file.
 #[derive(Clone, Debug)]
 pub struct PopularityOrder {
     /// Most demand for each byte first.
     pub files: Arc<[FileId]>,
     /// The demand for these files, and for others that were requested and are not graded.
     pub demand: ByFile<FileDemand>,
+    /// The time since the files are known.
+    pub known_hours: ByFile<KnownHours>,
     /// The mean of the known sizes, in bytes. Files of unknown size are compared as if they had it.
     pub mean_size: f64,
     /// The half-life of admission, in days.
@@ -87,8 +93,8 @@ impl PopularityOrder {
     /// `(remembered + prior) / (weighted days + 1)`.
     pub fn parts(&self, file: FileId, rank: u32) -> DemandParts {
         let position = rank.saturating_sub(1) as usize;
-        let FileDemand { rate, known_hours, .. } = self.demand(file);
-        let known_days = known_hours.days();
+        let FileDemand { rate, .. } = self.demand(file);
+        let known_days = self.known_hours.get(file).days(self.observed);
         let prior_a_day = self.requests_a_day * Priors::of(self.files.len()).share(position);
         let weighted_days = exposure_days(self.half_life_days, known_days);
         let all = rate.per_day() * (weighted_days + PRIOR_DAYS);

@@ -1,4 +1,4 @@
-//! The known sizes of masters, for displays of files.
+//! The known sizes of masters, for the order of files and for displays.
 
 use std::sync::{Arc, PoisonError, RwLock};
 

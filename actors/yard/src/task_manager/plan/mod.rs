@@ -61,12 +61,9 @@ const AMONG_THE_BEST: u64 = 1024;
 /// How many skipped files a round names. In addition it names the best file of each reason.
 const EXAMPLES: usize = 20;
 
-/// How many hot files without room a round names, hottest first.
-const MOST_WANTING_ROOM: usize = 16;
-
-/// How many files with the most demand follow. Some are too large for each host, and must not keep the others from an
-/// exchange.
-const MOST_WANTING_EXCHANGE: usize = 256;
+/// How many hot files without room a round names, hottest first. The same number of files with the most
+/// demand follows. Some are too large for each host, and must not keep the others from room.
+const MOST_WANTING_ROOM: usize = 256;
 
 /// The result of one round.
 #[derive(Clone, Debug, Default)]
@@ -247,7 +244,7 @@ impl Planner {
     /// Names the files with the most demand that wait for room, so that the Remover can exchange copies for
     /// them. In the mode "shadow" it only shows what it would do.
     fn want_exchanges(&self, occupied: &Occupied, round: &mut PlanningRound) {
-        for (file, size) in self.candidates.best_without_room(MOST_WANTING_EXCHANGE) {
+        for (file, size) in self.candidates.best_without_room(MOST_WANTING_ROOM) {
             if occupied.files.contains(&file) || occupied.held_files.contains(&file) {
                 continue;
             }

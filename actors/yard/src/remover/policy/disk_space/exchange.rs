@@ -14,7 +14,7 @@ use reelyard_core::host::HostAddr;
 use reelyard_core::names::FileId;
 
 use super::exchange_budget::ExchangeBudget;
-use super::room::{RoomSought, RoomVerdict};
+use super::room::{MOST_JUDGED, RoomSought, RoomVerdict, RoomsJudged};
 use crate::catalog::popularity::popularity_order::PopularityOrder;
 use crate::catalog::popularity::request_rate::RequestRate;
 use crate::remover::policy::arrivals::is_within;
@@ -30,9 +30,6 @@ const BUDGET_PERIOD: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The largest number of copies that one file replaces.
 const MOST_VICTIMS: usize = 32;
-
-/// How many files a round judges, besides those that no host can take.
-const MOST_JUDGED: usize = 32;
 
 /// A host that can make room, and its copies with the least demand.
 struct ExchangeHost {
@@ -178,9 +175,9 @@ impl<'a> RemoverDecisionContext<'a> {
         let largest = wishes.iter().map(|wish| wish.size).max().unwrap_or(0);
         let made = self.rooms_made();
         let mut hosts = self.exchange_hosts(demand, largest, &made, proposal);
-        let mut judged = 0;
+        let mut judged = RoomsJudged::default();
         for wish in wishes {
-            if judged == MOST_JUDGED {
+            if judged.are_enough() {
                 break;
             }
             let made_earlier = made.iter().find(|(_, room)| room.file == wish.file);
@@ -188,10 +185,13 @@ impl<'a> RemoverDecisionContext<'a> {
                 Some((host, _)) => RoomVerdict::MadeEarlier { host: *host },
                 None => self.exchange(&wish, demand, &mut hosts, &mut budget.left, proposal),
             };
-            // Files that no host can take must not keep the next ones from being judged.
-            let is_impossible = matches!(verdict, RoomVerdict::TooMuch { .. });
-            judged += usize::from(!is_impossible);
-            proposal.rooms.push(RoomSought { wish, verdict });
+            let is_impossible = match verdict {
+                RoomVerdict::TooMuch { .. } => true,
+                RoomVerdict::BudgetSpent { goes, .. } => goes > budget.bytes,
+                RoomVerdict::TooLittleDemand { needed: None, .. } => !hosts.is_empty(),
+                _ => false,
+            };
+            judged.add(RoomSought { wish, verdict }, is_impossible, &mut proposal.rooms);
         }
     }
 
@@ -322,7 +322,8 @@ impl<'a> RemoverDecisionContext<'a> {
             let share = disk.mark(self.settings.make_room_percent);
             let for_hot = limit - low_water;
             let enough = largest.saturating_add(for_hot).saturating_sub(room).min(share);
-            let (victims, is_unsized) = self.victims(addr, holder, demand, enough, proposal);
+            let (victims, is_unsized) =
+                self.victims((addr, holder), demand, (enough, share), proposal);
             hosts.push(ExchangeHost {
                 addr,
                 room,
@@ -336,20 +337,19 @@ impl<'a> RemoverDecisionContext<'a> {
         hosts
     }
 
-    /// The copies of a host with the least demand that an exchange may remove: together at least `enough`
-    /// bytes, if there are that many. Also answers whether the size of one among them is being looked up.
+    /// The copies of a host with the least demand that an exchange may remove, each of at most `share` bytes.
+    /// Together they have at least `enough` bytes, if there are that many. Also answers whether the size of one among them is being looked up.
     fn victims(
         &self,
-        addr: HostAddr,
-        holder: &CopyHolder,
+        (addr, holder): (HostAddr, &CopyHolder),
         demand: &PopularityOrder,
-        enough: u64,
+        (enough, share): (u64, u64),
         proposal: &mut RemovalProposal,
     ) -> (Vec<Victim>, bool) {
-        let (mut victims, mut is_unsized) = (Vec::new(), false);
+        let (mut victims, mut without_size) = (Vec::new(), 0);
         let mut bytes = 0_u64;
         for file in self.least_demanded.of(addr).iter().copied() {
-            if victims.len() == MOST_VICTIMS || bytes >= enough {
+            if victims.len() + without_size >= MOST_VICTIMS || bytes >= enough {
                 break;
             }
             if !holder.lists(file) {
@@ -365,6 +365,7 @@ impl<'a> RemoverDecisionContext<'a> {
                 continue;
             }
             match self.size(file) {
+                Some(size) if size > share => {}
                 Some(size) => {
                     let demand = demand.demand(file).kept_rate.per_day();
                     victims.push(Victim { file, size, demand });
@@ -374,11 +375,14 @@ impl<'a> RemoverDecisionContext<'a> {
                 None if self.inputs.sizes.contains_key(&file) => {}
                 None => {
                     proposal.wants_size(file);
-                    is_unsized = true;
+                    without_size += 1;
+                    bytes = bytes.saturating_add(demand.mean_size as u64);
                 }
             }
         }
-        (victims, is_unsized)
+        // The list was sorted when fewer sizes were known.
+        victims.sort_by(|a, b| a.for_each_byte().total_cmp(&b.for_each_byte()));
+        (victims, without_size > 0)
     }
 
     /// The budget without what the exchanges of the last 24 hours have used.
@@ -403,6 +407,12 @@ impl<'a> RemoverDecisionContext<'a> {
     }
 }
 
+impl Victim {
+    fn for_each_byte(&self) -> f64 {
+        self.demand / self.size as f64
+    }
+}
+
 impl ExchangeHost {
     /// The bytes that are missing for a file of this size.
     fn lacking(&self, size: u64) -> u64 {
@@ -423,10 +433,8 @@ impl ExchangeHost {
             if goes >= lacking {
                 break;
             }
-            if victim.size <= self.share {
-                goes += victim.size;
-                victims.push(*victim);
-            }
+            goes += victim.size;
+            victims.push(*victim);
         }
         for index in (0..victims.len()).rev() {
             if goes - victims[index].size >= lacking {

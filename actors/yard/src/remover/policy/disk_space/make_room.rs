@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use reelyard_core::host::HostAddr;
 use reelyard_core::names::{FileId, FileName};
 
-use super::room::{RoomSought, RoomVerdict};
+use super::room::{RoomSought, RoomVerdict, RoomsJudged};
 use crate::remover::policy::decision_context::RemoverDecisionContext;
 use crate::remover::policy::holders::{CopyHolder, CopyHolderStatus};
 use crate::remover::policy::round::{Removal, RemovalProposal};
@@ -71,7 +71,11 @@ impl RemoverDecisionContext<'_> {
         let mut taken: BTreeSet<HostAddr> = made.keys().copied().collect();
         // A host with running removals will soon report other figures, so it is left out.
         taken.extend(proposal.under_way.going.iter().map(|(host, _)| *host));
+        let mut judged = RoomsJudged::default();
         for wish in self.room_wanted.files.iter().filter(|wish| !self.is_for_exchange(wish)) {
+            if judged.are_enough() {
+                break;
+            }
             let earlier = made.iter().find(|(_, room)| room.file == wish.file);
             let from = self.settings.make_room_hits;
             let verdict = match earlier {
@@ -81,7 +85,8 @@ impl RemoverDecisionContext<'_> {
                 None if wish.hits < from => RoomVerdict::TooFewHits { from },
                 None => self.make_room(wish, &mut taken, proposal),
             };
-            proposal.rooms.push(RoomSought { wish: *wish, verdict });
+            let is_impossible = matches!(verdict, RoomVerdict::TooMuch { .. });
+            judged.add(RoomSought { wish: *wish, verdict }, is_impossible, &mut proposal.rooms);
         }
     }
 

@@ -33,6 +33,39 @@ impl RoomWanted {
     }
 }
 
+/// How many files a round judges, besides those for which no room is possible.
+pub(super) const MOST_JUDGED: usize = 32;
+
+/// How many files a round shows for which no room is possible.
+const MOST_IMPOSSIBLE: usize = 16;
+
+/// The number of files that a round has judged. Files for which no room is possible do not keep others from it.
+#[derive(Debug, Default)]
+pub(super) struct RoomsJudged {
+    possible: usize,
+    impossible: usize,
+}
+
+impl RoomsJudged {
+    pub(super) fn are_enough(&self) -> bool {
+        self.possible == MOST_JUDGED
+    }
+
+    /// Adds a decision to those of the round.
+    pub(super) fn add(
+        &mut self,
+        sought: RoomSought,
+        is_impossible: bool,
+        rooms: &mut Vec<RoomSought>,
+    ) {
+        let count = if is_impossible { &mut self.impossible } else { &mut self.possible };
+        *count += 1;
+        if !is_impossible || *count <= MOST_IMPOSSIBLE {
+            rooms.push(sought);
+        }
+    }
+}
+
 /// A file that fits on no destination, and the decision on it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RoomSought {

@@ -306,12 +306,14 @@ impl Candidates {
     pub fn best_without_room(&self, most: usize) -> Vec<(FileId, u64)> {
         let Some(ranking) = &self.ranking else { return Vec::new() };
         let Some(demand) = ranking.demand() else { return Vec::new() };
+        let with_hot = most.saturating_add(self.hot.len());
         let best = if ranking.is_by_demand() {
-            self.unschedulable.best_without_room(self.order(), most)
+            self.unschedulable.best_without_room(self.order(), with_hot)
         } else {
-            self.unschedulable.first_without_room(demand.files(), most)
+            self.unschedulable.first_without_room(demand.files(), with_hot)
         };
-        best.into_iter().filter(|(file, _)| !self.hot_files.contains(file.0)).collect()
+        let cold = best.into_iter().filter(|(file, _)| !self.hot_files.contains(file.0));
+        cold.take(most).collect()
     }
 
     /// Takes the result of a check of a master: its size, or that it does not exist.

@@ -8,7 +8,7 @@ use reelyard_protocol::legacy::cfw::DiskFigures;
 use reelyard_replication::{InFlight, Piece};
 
 use super::*;
-use crate::catalog::popularity::popularity_order::FileDemand;
+use crate::catalog::popularity::popularity_order::{FileDemand, KnownHours};
 use crate::catalog::ranking::{Ranking, SizedFile};
 use crate::catalog::sources::masters::Masters;
 use crate::cfw_worker::{HostObserved, Inventory};
@@ -102,7 +102,7 @@ impl ExchangeFixture {
         let files = self.files.iter().zip(&self.rows);
         for (index, (file, (.., a_day))) in files.clone().enumerate() {
             let (rate, kept_rate) = (RequestRate::of(*a_day), RequestRate::of(kept(index, *a_day)));
-            demand.set(*file, FileDemand { rate, kept_rate, ..FileDemand::default() });
+            demand.set(*file, FileDemand { rate, kept_rate });
         }
         let sized =
             files.map(|(file, (_, size, ..))| SizedFile { file: *file, size: *size, copies: 1 });
@@ -110,6 +110,7 @@ impl ExchangeFixture {
         let order = PopularityOrder {
             files,
             demand,
+            known_hours: ByFile::new(KnownHours::ALWAYS),
             mean_size: 100.0,
             half_life_days: 7.0,
             requests_a_day: 100.0,
@@ -210,31 +211,69 @@ fn each_host_makes_room_for_one_file_in_a_round() {
 }
 
 #[test]
-fn files_too_large_for_each_host_do_not_stop_others() {
-    let mut rows = vec![("new", 100, 0, 9.0), ("a", 100, 1, 1.0)];
-    let names: Vec<String> = (0..100).map(|number| format!("large-{number}")).collect();
-    let names: Vec<&'static str> = names.into_iter().map(|name| &*name.leak()).collect();
-    rows.extend(names.iter().map(|name| (*name, 501, 0, 900.0)));
+fn files_for_which_no_room_is_possible_do_not_stop_others() {
+    // Larger than the share of a disk; larger than the budget; none of the copies has a size that fits.
+    let cases: [(u64, u64, u64); 3] =
+        [(501, 1_000_000, 100), (400, 300, 100), (500, 1_000_000, 300)];
+    for (size, budget, other) in cases {
+        let mut rows = vec![
+            ("new", 100, 0, 9.0),
+            ("a", 100, 1, 1.0),
+            ("b", other, 1, 1.5),
+            ("c", 300, 1, 2.0),
+        ];
+        let names: Vec<String> = (0..100).map(|number| format!("large-{number}")).collect();
+        let names: Vec<&'static str> = names.into_iter().map(|name| &*name.leak()).collect();
+        rows.extend(names.iter().map(|name| (*name, size, 0, 900.0)));
+        let mut settings = settings();
+        settings.exchange.daily_budget = DailyBudget::Bytes(budget);
+        let mut yard = yard(&rows, 1, settings);
+        if other == 300 {
+            yard.arrivals.min_stay.insert((host(1), yard.files[1]));
+            yard.set_hosts();
+        }
+        let large = (4..104).map(|index| (index, size));
+        let wishes: Vec<(usize, u64)> = large.chain([(0, 100)]).collect();
+        let proposal = yard.propose(&wishes);
+        let verdict = &proposal.rooms.last().unwrap().verdict;
+        assert!(matches!(verdict, RoomVerdict::Exchanged { .. }), "{size}: {:?}", proposal.rooms);
+        assert_eq!(proposal.rooms.len(), 17, "the rest is not shown");
+    }
+}
+
+#[test]
+fn a_copy_larger_than_the_share_does_not_stop_its_host() {
+    let rows = [("new", 100, 0, 9.0), ("huge", 600, 1, 0.0), ("a", 100, 1, 1.0)];
     let mut yard = yard(&rows, 1, settings());
-    let large = (2..102).map(|index| (index, 501));
-    let wishes: Vec<(usize, u64)> = large.chain([(0, 100)]).collect();
-    let proposal = yard.propose(&wishes);
-    assert_eq!(proposal.rooms[0].verdict, RoomVerdict::TooMuch { lacking: Some(501) });
-    assert_eq!(yard.removed(&proposal), ["a"], "{:?}", proposal.rooms.last());
+    let proposal = yard.propose(&[(0, 100)]);
+    assert_eq!(yard.removed(&proposal), ["a"]);
+}
+
+#[test]
+fn only_sizes_that_an_exchange_may_need_are_looked_up() {
+    let names: Vec<String> = (0..100).map(|number| format!("unsized-{number}")).collect();
+    let names: Vec<&'static str> = names.into_iter().map(|name| &*name.leak()).collect();
+    let mut rows: Vec<Row> = names.iter().map(|name| (*name, 0, 1, 1.0)).collect();
+    rows.push(("new", 150, 0, 9.0));
+    let mut yard = yard(&rows, 1, settings());
+    // Each counts as the mean of 100 bytes.
+    assert_eq!(yard.propose(&[(100, 150)]).to_size.len(), 2);
 }
 
 #[test]
 fn a_copy_of_unknown_size_is_looked_up_before_better_ones_go() {
     // A size of 0 in hitcount.history is no size.
     let rows = [("new", 100, 0, 9.0), ("unsized", 0, 1, 1.0), ("a", 100, 1, 2.0)];
-    let mut yard = yard(&rows, 1, settings());
-    let proposal = yard.propose(&[(0, 100)]);
-    assert!(proposal.removals.is_empty());
-    assert_eq!(proposal.rooms[0].verdict, RoomVerdict::SizesUnknown);
-    assert_eq!(proposal.to_size, [yard.files[1]].into());
-    yard.policy.learn_sizes([(yard.files[1], 100)]);
-    let proposal = yard.propose(&[(0, 100)]);
-    assert_eq!(yard.removed(&proposal), ["unsized"]);
+    for (size, expected) in [(150, "unsized"), (40, "a")] {
+        let mut yard = yard(&rows, 1, settings());
+        let proposal = yard.propose(&[(0, 100)]);
+        assert!(proposal.removals.is_empty());
+        assert_eq!(proposal.rooms[0].verdict, RoomVerdict::SizesUnknown);
+        assert_eq!(proposal.to_size, [yard.files[1]].into());
+        yard.policy.learn_sizes([(yard.files[1], size)]);
+        let proposal = yard.propose(&[(0, 100)]);
+        assert_eq!(yard.removed(&proposal)[0], expected, "the least demand for each byte");
+    }
 }
 
 #[test]
