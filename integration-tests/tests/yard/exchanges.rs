@@ -130,9 +130,9 @@ fn demand_exchanges_copies_only_while_its_mode_is_on() -> Result<()> {
         holds(&ground.copies(0).join("wanted.mpg"), &wanted).then_some(())
     })?;
     everything_is_looked_at(&ground, &roles)?;
-    assert!(held[..8].iter().all(|name| is_there(name)) && !is_there(&held[8]));
     let lines = ground.get("/api/v1/history?what=removal").context("history")?;
     let lines = lines["items"].as_array().context("lines")?;
+    assert!(held[..8].iter().all(|name| is_there(name)) && !is_there(&held[8]), "{lines:?}");
     assert_eq!(lines.len(), 1, "{lines:?}");
     assert_eq!(lines[0]["reason"]["exchanged"]["better"]["name"], "wanted.mpg");
     let url = format!("http://{}", ground.node);

@@ -193,6 +193,8 @@ impl RemoverPolicy {
         if self.inputs.sizes.len() > MOST_SIZES {
             self.inputs.sizes.clear();
         }
+        let seen: Vec<(FileId, u64)> = seen.into_iter().collect();
+        self.least_demanded.forget_hosts_of(&seen, &self.holders);
         self.inputs.sizes.extend(seen);
     }
 

@@ -380,8 +380,6 @@ impl<'a> RemoverDecisionContext<'a> {
                 }
             }
         }
-        // The list was sorted when fewer sizes were known.
-        victims.sort_by(|a, b| a.for_each_byte().total_cmp(&b.for_each_byte()));
         (victims, without_size > 0)
     }
 
@@ -404,12 +402,6 @@ impl<'a> RemoverDecisionContext<'a> {
             }
         }
         ExchangeBudget { bytes, left: bytes.saturating_sub(spent) }
-    }
-}
-
-impl Victim {
-    fn for_each_byte(&self) -> f64 {
-        self.demand / self.size as f64
     }
 }
 

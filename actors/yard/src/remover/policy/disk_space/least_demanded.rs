@@ -40,6 +40,14 @@ impl LeastDemanded {
         self.hosts.get(&host).map_or(&[], |host| &host.files)
     }
 
+    /// Has the hosts sorted again that hold one of these files, whose sizes are known now.
+    pub fn forget_hosts_of(&mut self, sized: &[(FileId, u64)], holders: &CopyHolders) {
+        self.hosts.retain(|addr, _| {
+            let holder = holders.get(*addr);
+            !holder.is_some_and(|holder| sized.iter().any(|(file, _)| holder.lists(*file)))
+        });
+    }
+
     /// Sorts the files of the hosts whose lists changed; those of all hosts after a change of the ranking.
     /// `may_go` says whether a file may be removed at all, and `size` is its size in bytes.
     pub fn refresh(

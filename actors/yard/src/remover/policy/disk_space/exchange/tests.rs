@@ -277,6 +277,29 @@ fn a_copy_of_unknown_size_is_looked_up_before_better_ones_go() {
 }
 
 #[test]
+fn copies_are_sorted_again_once_their_sizes_are_known() {
+    let rows = [
+        ("new", 100, 0, 9.0),
+        ("small", 0, 1, 1.0),
+        ("smaller", 0, 1, 1.2),
+        ("worst", 100, 1, 1.5),
+    ];
+    let mut yard = yard(&rows, 1, settings());
+    let mut asked = Vec::new();
+    loop {
+        let proposal = yard.propose(&[(0, 100)]);
+        if proposal.to_size.is_empty() {
+            assert_eq!(yard.removed(&proposal), ["worst"]);
+            break;
+        }
+        assert!(proposal.removals.is_empty());
+        asked.extend(proposal.to_size.iter().copied());
+        yard.policy.learn_sizes(proposal.to_size.into_iter().map(|file| (file, 50)));
+    }
+    assert_eq!(asked, [yard.files[1], yard.files[2]]);
+}
+
+#[test]
 fn a_copy_whose_size_cannot_be_known_stays_and_stops_nothing() {
     let rows = [("new", 100, 0, 9.0), ("unsized", 0, 1, 1.0), ("a", 100, 1, 2.0)];
     let mut yard = yard(&rows, 1, settings());
