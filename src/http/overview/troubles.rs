@@ -175,10 +175,13 @@ fn of_inputs(catalog: &CatalogView) -> Vec<Trouble> {
     troubles
 }
 
-/// From this part of the requests on, in percent, unserved ones are a trouble.
-const MUCH_UNSERVED: f64 = 50.0;
+/// From this part of the requests on, in percent, unserved ones are a trouble. Copies of a yard with small disks may
+/// serve a third of the requests at all times.
+const MUCH_UNSERVED: f64 = 90.0;
 /// The same above the part of the last day.
 const MUCH_ABOVE_USUAL: f64 = 10.0;
+/// With fewer requests in the last hour, their parts say little.
+const FEWEST_REQUESTS: u64 = 100;
 
 /// The parts of the requests of the last hour and of the last day that no copy served, in percent.
 pub fn unserved(catalog: &CatalogView) -> Option<(f64, Option<f64>)> {
@@ -188,10 +191,12 @@ pub fn unserved(catalog: &CatalogView) -> Option<(f64, Option<f64>)> {
 }
 
 fn not_served(catalog: &CatalogView) -> Option<Trouble> {
+    let requests = catalog.event_log.as_ref()?.served.requests_last_hour;
     let (now, usual) = unserved(catalog)?;
     let is_unusual = usual.is_some_and(|usual| now > usual + MUCH_ABOVE_USUAL);
     let is_much = now >= MUCH_UNSERVED || is_unusual;
-    is_much.then(|| without_begin(TroubleCause::NotServed { now, usual }))
+    (is_much && requests >= FEWEST_REQUESTS)
+        .then(|| without_begin(TroubleCause::NotServed { now, usual }))
 }
 
 /// A yard with destinations plans nothing without a ranking, unless hot files need no grade.
@@ -268,13 +273,16 @@ mod tests {
 
     #[test]
     fn many_requests_without_a_copy_are_a_trouble() {
-        let trouble = |last_hour, last_day| {
-            let served = ServedShares { last_hour, last_day };
+        let trouble_of = |requests_last_hour, last_hour, last_day| {
+            let served = ServedShares { requests_last_hour, last_hour, last_day };
             let log = EventLogView { served, ..EventLogView::default() };
             let catalog = CatalogView { event_log: Some(log), ..CatalogView::default() };
             not_served(&catalog).map(|trouble| trouble.cause)
         };
+        let trouble = |last_hour, last_day| trouble_of(100, last_hour, last_day);
+        assert_eq!(trouble_of(99, Some(0.0), None), None);
         assert_eq!(trouble(None, Some(0.0)), None);
+        assert_eq!(trouble(Some(0.25), Some(0.25)), None);
         assert_eq!(trouble(Some(0.75), Some(0.75)), None);
         let usual = Some(12.5);
         assert_eq!(
@@ -282,8 +290,8 @@ mod tests {
             Some(TroubleCause::NotServed { now: 25.0, usual })
         );
         assert_eq!(
-            trouble(Some(0.5), None),
-            Some(TroubleCause::NotServed { now: 50.0, usual: None })
+            trouble(Some(0.0), None),
+            Some(TroubleCause::NotServed { now: 100.0, usual: None })
         );
     }
 

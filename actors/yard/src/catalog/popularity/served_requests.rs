@@ -22,6 +22,9 @@ const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 /// The share of requests that destinations served from their copies, by the event log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct ServedShares {
+    /// Requests in the last hour.
+    #[serde(default)]
+    pub requests_last_hour: u64,
     /// Share in the last hour, from 0 to 1. Missing without a request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_hour: Option<f64>,
@@ -87,7 +90,9 @@ impl ServedRequests {
 
     /// The shares of the last hour and of the last day.
     pub fn shares(&self, now: Millis) -> ServedShares {
-        ServedShares { last_hour: self.share(now, HOUR), last_day: self.share(now, DAY) }
+        let (requests_last_hour, _) = self.within(now, HOUR);
+        let (last_hour, last_day) = (self.share(now, HOUR), self.share(now, DAY));
+        ServedShares { requests_last_hour, last_hour, last_day }
     }
 
     /// The share of requests in each of the last 24 hours that were served, oldest first. Hours without a request are
@@ -107,9 +112,15 @@ impl ServedRequests {
         counted.map(|(requests, served)| *served as f64 / *requests as f64).collect()
     }
 
-    /// The share of requests within `span` before `now` that were served, from 0 to 1. None without a
-    /// request. The slot of `now` and later ones belong to the span: clocks differ by seconds.
+    /// The share of requests within `span` before `now` that were served, from 0 to 1. None without a request.
     fn share(&self, now: Millis, span: Duration) -> Option<f64> {
+        let (requests, served) = self.within(now, span);
+        (requests > 0).then(|| served as f64 / requests as f64)
+    }
+
+    /// The requests within `span` before `now`, and how many of them were served. The slot of `now` and later ones
+    /// belong to the span: clocks differ by seconds.
+    fn within(&self, now: Millis, span: Duration) -> (u64, u64) {
         let first = now.before(span).unix_seconds().div_euclid(SLOT_SECONDS) + 1;
         let mut requests = 0_u64;
         let mut served = 0_u64;
@@ -117,7 +128,7 @@ impl ServedRequests {
             requests += u64::from(slot.requests);
             served += u64::from(slot.served);
         }
-        (requests > 0).then(|| served as f64 / requests as f64)
+        (requests, served)
     }
 }
 
@@ -148,6 +159,7 @@ mod tests {
         count(&mut requests, NOON - 20 * 3600, 1, 3);
         count(&mut requests, NOON - 60, 3, 1);
         assert_eq!(requests.share(at(NOON), HOUR), Some(0.75));
+        assert_eq!(requests.shares(at(NOON)).requests_last_hour, 4);
         assert_eq!(requests.share(at(NOON), DAY), Some(0.5));
         assert_eq!(requests.share(at(NOON + 5 * 3600), DAY), Some(0.75));
         assert_eq!(requests.share(at(NOON + 2 * 86_400), DAY), None);
