@@ -100,7 +100,15 @@ impl Browser {
 
     /// Opens a page and waits until it is loaded.
     pub async fn open(&self, url: &str) -> Result<()> {
-        self.ask(Method::POST, "url", &json!({ "url": url })).await.map(drop)
+        self.ask(Method::POST, "url", &json!({ "url": url })).await?;
+        // The driver may answer before expressions are evaluated in the new document.
+        let until = Instant::now() + PATIENCE;
+        let is_there = "document.documentElement !== null && document.readyState !== 'loading'";
+        while self.evaluate(is_there).await? != true {
+            anyhow::ensure!(Instant::now() < until, "{url} has no document");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        Ok(())
     }
 
     /// The visible text of an element; `None` without such an element.

@@ -59,10 +59,13 @@ fn a_node_on_a_full_disk_remains_readable_and_names_the_remedy() -> Result<()> {
         get("/readyz").filter(|text| text.contains("is full"))
     })?;
     assert!(text.contains("make room for at least"), "{text}");
-    let status: serde_json::Value = serde_json::from_str(&get("/api/v1/status").unwrap())?;
+    // The text has the free bytes of the moment.
+    let status = wait_for("the status says the same", &[&node], || {
+        let status: serde_json::Value = serde_json::from_str(&get("/api/v1/status")?).ok()?;
+        let why = status["actors"]["journal"]["state"]["disk_full"].as_str()?;
+        get("/readyz")?.contains(why).then_some(status)
+    })?;
     assert_eq!(status["ready"], false);
-    let journal = &status["actors"]["journal"]["state"];
-    assert!(journal["disk_full"].as_str().is_some_and(|why| text.contains(why)), "{journal}");
     assert_eq!(status["journal"]["role"], "leader");
     assert_eq!(get("/tasks").as_deref(), Some("[]\n"));
     for page in PAGES {

@@ -22,7 +22,7 @@ const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 /// The share of requests that destinations served from their copies, by the event log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct ServedShares {
-    /// Requests in the last hour.
+    /// How many requests `last_hour` is a share of. With few, it says little.
     #[serde(default)]
     pub requests_last_hour: u64,
     /// Share in the last hour, from 0 to 1. Missing without a request.
