@@ -1,10 +1,64 @@
-//! Picked rows: the boxes to tick, and the bar with their number, their sum and their actions.
+//! Tables whose rows can be picked: the boxes to tick, and the bar with their number, their sum and their actions.
 
 use maud::{Markup, html};
 
+use super::filter::ROWS;
+use super::table::{RowPage, TableColumn, actions_head, column_head, pick_all_head, table_foot};
+use crate::address::SortBy;
 use crate::format::{bytes, count, counted};
-use crate::text::common;
+use crate::text::{Text, common};
 use crate::viewer::Viewer;
+
+/// A table whose rows can be picked.
+pub struct PickTable<'t> {
+    /// Its title for screen readers.
+    pub caption: Text,
+    /// The heads of its columns.
+    pub columns: &'t [TableColumn],
+    /// The order in force.
+    pub sort: &'t SortBy,
+    /// The address of the page in another order.
+    pub sorted: &'t dyn Fn(SortBy) -> String,
+    /// The address of the page without picked rows, dialog and panel.
+    pub base: String,
+    /// Position of the page.
+    pub page: &'t RowPage,
+}
+
+impl PickTable<'_> {
+    /// The table with its foot, for filters and live updates. `bulk` is the bar of a viewer who may act on rows. Without
+    /// rows their place has `nothing`.
+    pub fn render(
+        &self,
+        viewer: &Viewer,
+        bulk: Option<Markup>,
+        rows: Vec<Markup>,
+        nothing: impl FnOnce() -> Markup,
+    ) -> Markup {
+        html! {
+            div #(ROWS) .tablebox.sticky data-rows {
+                @if let Some(bulk) = &bulk { (bulk) }
+                (new_rows(viewer, &self.base))
+                @if rows.is_empty() {
+                    (nothing())
+                } @else {
+                    table.cards.dense {
+                        caption.vh { (self.caption.of(viewer.language)) }
+                        thead {
+                            tr {
+                                @if bulk.is_some() { (pick_all_head(viewer)) }
+                                @for column in self.columns { (column_head(viewer, column, self.sort, self.sorted)) }
+                                (actions_head(viewer))
+                            }
+                        }
+                        tbody { @for row in &rows { (row) } }
+                    }
+                    (table_foot(viewer, self.page))
+                }
+            }
+        }
+    }
+}
 
 /// The quantity that the bar adds up over the picked rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -120,7 +174,7 @@ pub fn bulk_button(form: &str, action: &str, words: &str) -> Markup {
 
 /// The link that brings new rows in. The script shows it while it keeps them back, so that the rows that a person
 /// reads or points at do not move.
-pub fn new_rows(viewer: &Viewer, address: &str) -> Markup {
+fn new_rows(viewer: &Viewer, address: &str) -> Markup {
     let words = common::NEW_ROWS.of(viewer.language);
     html! { div data-new-rows=(words) hidden role="status" { a.newrows href=(address) {} } }
 }

@@ -54,7 +54,8 @@ pub async fn create(
 ) -> Result<HttpResponse, ConsoleRefusal> {
     let visitor = Visitor::posting(&request, &state, &form, &AccessScope::SharesWrite)?;
     audit.of_form(&visitor.caller.0.subject, None);
-    let link = link_of(&|name| form.first(name).map(str::to_owned));
+    let default_ttl = state.live.now().config.share.rules.default_ttl;
+    let link = link_of(default_ttl, &|name| form.first(name).map(str::to_owned));
     let created = match wanted(&form) {
         Ok(wanted) => create_share(&state, &visitor.caller, &audit, wanted).await,
         Err(refused) => Err(refused),

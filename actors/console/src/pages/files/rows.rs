@@ -4,18 +4,15 @@ use maud::{Markup, html};
 
 use super::model::{FileLine, FilesPageModel};
 use super::query::FilesPageQuery;
-use crate::address::{ROOT, SortBy, encoded, host_page};
+use crate::address::{ROOT, encoded, host_page};
 use crate::format::{bytes, count, counted, file_name, percent_number, short_host, visible_text};
 use crate::parts::act::command;
-use crate::parts::bulk::{BulkBar, BulkSum, PickBox, bulk_bar, bulk_button, new_rows, pick_cell};
-use crate::parts::filter::ROWS;
+use crate::parts::bulk::{BulkBar, BulkSum, PickBox, PickTable, bulk_bar, bulk_button, pick_cell};
 use crate::parts::icon::Glyph;
 use crate::parts::mark::{Tone, state, tag};
 use crate::parts::notice::empty_by_filter;
 use crate::parts::spark::spark;
-use crate::parts::table::{
-    TableColumn, actions_head, column_head, pick_all_head, table_foot, why_link,
-};
+use crate::parts::table::{TableColumn, why_link};
 use crate::text::{common, files, states};
 use crate::viewer::Viewer;
 
@@ -39,33 +36,17 @@ pub(super) const COLUMNS: [TableColumn; 8] = [
 
 /// The table with its bulk bar and foot. Its id is `rows`, for filters and live updates.
 pub fn file_rows(viewer: &Viewer, query: &FilesPageQuery, model: &FilesPageModel) -> Markup {
-    let language = viewer.language;
-    html! {
-        div #(ROWS) .tablebox.sticky data-rows {
-            @if viewer.rights.storage { (bulk(viewer, query, model)) }
-            (new_rows(viewer, &base(query).address()))
-            @if model.rows.is_empty() {
-                (nothing(viewer, query, model))
-            } @else {
-                table.cards.dense {
-                    caption.vh { (files::CAPTION.of(language)) }
-                    thead {
-                        tr {
-                            @if viewer.rights.storage { (pick_all_head(viewer)) }
-                            @for column in &COLUMNS {
-                                (column_head(viewer, column, &query.sort, &|sort: SortBy| {
-                                    FilesPageQuery { sort, after: String::new(), ..query.clone() }.address()
-                                }))
-                            }
-                            (actions_head(viewer))
-                        }
-                    }
-                    tbody { @for line in &model.rows { (file_row(viewer, query, line)) } }
-                }
-                (table_foot(viewer, &model.page))
-            }
-        }
-    }
+    let table = PickTable {
+        caption: files::CAPTION,
+        columns: &COLUMNS,
+        sort: &query.sort,
+        sorted: &|sort| FilesPageQuery { sort, after: String::new(), ..query.clone() }.address(),
+        base: base(query).address(),
+        page: &model.page,
+    };
+    let bulk = viewer.rights.storage.then(|| bulk(viewer, query, model));
+    let rows = model.rows.iter().map(|line| file_row(viewer, query, line)).collect();
+    table.render(viewer, bulk, rows, || nothing(viewer, query, model))
 }
 
 /// The page without picked rows, dialog and panel.

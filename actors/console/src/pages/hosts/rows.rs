@@ -4,17 +4,14 @@ use maud::{Markup, html};
 
 use super::model::{HostLine, HostRoleWord, HostsPageModel};
 use super::query::HostsPageQuery;
-use crate::address::{ROOT, SortBy};
+use crate::address::ROOT;
 use crate::format::{age_tag, bit_rate, bytes, count, host_link, percent};
 use crate::parts::act::command;
 use crate::parts::bars::{disk_cell, link_bar};
-use crate::parts::bulk::{BulkBar, BulkSum, PickBox, bulk_bar, bulk_button, new_rows, pick_cell};
-use crate::parts::filter::ROWS;
+use crate::parts::bulk::{BulkBar, BulkSum, PickBox, PickTable, bulk_bar, bulk_button, pick_cell};
 use crate::parts::mark::{Tone, state, tag};
 use crate::parts::notice::empty_by_filter;
-use crate::parts::table::{
-    TableColumn, actions_head, column_head, pick_all_head, table_foot, why_symbol,
-};
+use crate::parts::table::{TableColumn, why_symbol};
 use crate::text::{common, hosts};
 use crate::viewer::Viewer;
 
@@ -37,33 +34,17 @@ pub(super) const COLUMNS: [TableColumn; 10] = [
 
 /// The table with its bulk bar and foot. Its id is `rows`, for filters and live updates.
 pub fn host_rows(viewer: &Viewer, query: &HostsPageQuery, model: &HostsPageModel) -> Markup {
-    let language = viewer.language;
-    html! {
-        div #(ROWS) .tablebox.sticky data-rows {
-            @if viewer.rights.storage { (bulk(viewer, query, model)) }
-            (new_rows(viewer, &base(query).address()))
-            @if model.rows.is_empty() {
-                (nothing(viewer, query, model))
-            } @else {
-                table.cards.dense {
-                    caption.vh { (hosts::CAPTION.of(language)) }
-                    thead {
-                        tr {
-                            @if viewer.rights.storage { (pick_all_head(viewer)) }
-                            @for column in &COLUMNS {
-                                (column_head(viewer, column, &query.sort, &|sort: SortBy| {
-                                    HostsPageQuery { sort, after: String::new(), ..query.clone() }.address()
-                                }))
-                            }
-                            (actions_head(viewer))
-                        }
-                    }
-                    tbody { @for line in &model.rows { (host_row(viewer, query, line)) } }
-                }
-                (table_foot(viewer, &model.page))
-            }
-        }
-    }
+    let table = PickTable {
+        caption: hosts::CAPTION,
+        columns: &COLUMNS,
+        sort: &query.sort,
+        sorted: &|sort| HostsPageQuery { sort, after: String::new(), ..query.clone() }.address(),
+        base: base(query).address(),
+        page: &model.page,
+    };
+    let bulk = viewer.rights.storage.then(|| bulk(viewer, query, model));
+    let rows = model.rows.iter().map(|line| host_row(viewer, query, line)).collect();
+    table.render(viewer, bulk, rows, || nothing(viewer, query, model))
 }
 
 /// The page without picked rows, dialog and panel.

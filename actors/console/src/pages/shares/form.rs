@@ -5,12 +5,12 @@ use maud::{Markup, html};
 use super::model::{FoundPath, NewLink};
 use super::query::SharesPageQuery;
 use crate::address::ROOT;
-use crate::format::{bytes, day_and_time, visible_text};
+use crate::format::{bytes, day_and_time, duration, visible_text};
 use crate::parts::act::{command, command_lines, followed_lines};
 use crate::parts::mark::Tone;
 use crate::parts::notice::notice;
 use crate::parts::why::side_panel;
-use crate::text::{Text, common, shares};
+use crate::text::{Language, Text, common, shares};
 use crate::viewer::Viewer;
 
 /// Lifetimes to choose from, with their words.
@@ -20,9 +20,6 @@ const PRESETS: [(&str, Text); 4] = [
     ("7d", shares::PRESET_WEEK),
     ("30d", shares::PRESET_MONTH),
 ];
-
-/// The lifetime that is chosen at first.
-const DEFAULT_PRESET: &str = "7d";
 
 /// The panel. It works as a plain form.
 pub fn new_link(viewer: &Viewer, query: &SharesPageQuery, link: &NewLink) -> Markup {
@@ -99,19 +96,37 @@ fn found(viewer: &Viewer, found: &FoundPath) -> Markup {
     html! { span #new-found class=(class) role="status" { (words) } }
 }
 
+/// A choice of the lifetime. An empty value leaves it to the settings of the yard.
+struct LifetimeChoice {
+    value: &'static str,
+    label: String,
+    /// The lifetime in the preview.
+    words: String,
+}
+
+fn lifetime_choices(language: Language, link: &NewLink) -> Vec<LifetimeChoice> {
+    let words = duration(language, link.default_seconds);
+    let label = shares::PRESET_DEFAULT.fill(language, &[("ttl", &words)]);
+    let mut choices = vec![LifetimeChoice { value: "", label, words }];
+    for (value, words) in PRESETS {
+        let words = words.of(language).to_owned();
+        choices.push(LifetimeChoice { value, label: words.clone(), words });
+    }
+    choices
+}
+
 /// Presets of the lifetime, and a field for another one.
 fn lifetime(viewer: &Viewer, link: &NewLink) -> Markup {
     let language = viewer.language;
-    let chosen = PRESETS.iter().find(|preset| preset.0 == link.ttl).map(|preset| preset.0);
-    let chosen = chosen.unwrap_or(if link.ttl.is_empty() { DEFAULT_PRESET } else { "" });
-    let other = if chosen.is_empty() { link.ttl.as_str() } else { "" };
+    let choices = lifetime_choices(language, link);
+    let is_preset = choices.iter().any(|choice| choice.value == link.ttl);
+    let other = if is_preset { "" } else { link.ttl.as_str() };
     html! {
         fieldset.field {
             legend { (shares::NEW_UNTIL.of(language)) }
             div.seg {
-                @for (value, words) in PRESETS {
-                    @let words = words.of(language);
-                    label { input.vh type="radio" name="preset" value=(value) checked[value == chosen] data-words=(words); (words) }
+                @for LifetimeChoice { value, label, words } in &choices {
+                    label { input.vh type="radio" name="preset" value=(value) checked[*value == link.ttl] data-words=(words); (label) }
                 }
             }
             label.field.mt {
@@ -137,11 +152,9 @@ fn preview(viewer: &Viewer, link: &NewLink) -> Markup {
         true => String::new(),
         false => shares::PREVIEW_MOST.fill(language, &[("n", &visible_text(&link.most))]),
     };
-    let preset = PRESETS
-        .iter()
-        .find(|preset| preset.0 == link.ttl || link.ttl.is_empty() && preset.0 == DEFAULT_PRESET);
-    let lifetime =
-        preset.map_or_else(|| visible_text(&link.ttl), |preset| preset.1.of(language).to_owned());
+    let mut choices = lifetime_choices(language, link).into_iter();
+    let preset = choices.find(|choice| choice.value == link.ttl);
+    let lifetime = preset.map_or_else(|| visible_text(&link.ttl), |choice| choice.words);
     html! {
         h3 { (shares::PREVIEW.of(language)) }
         div.preview.one data-preview data-no-name=(no_name) data-password=(shares::WITH_PASSWORD.of(language))
@@ -178,5 +191,23 @@ fn made(viewer: &Viewer, link: &NewLink, address: &str) -> Markup {
             div.mt { (command(language, address)) }
         }
         section { (command_lines(viewer, &link.commands)) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::tz::TimeZone;
+
+    use super::*;
+    use crate::viewer::Moment;
+
+    #[test]
+    fn an_untouched_form_leaves_the_lifetime_to_the_settings() {
+        let link = NewLink { default_seconds: 7200, ..NewLink::default() };
+        let viewer = Viewer::without_session(Language::English, TimeZone::UTC, Moment(0));
+        let form = lifetime(&viewer, &link).into_string();
+        let chosen = "value=\"\" checked data-words=\"2 hours\"";
+        assert!(form.contains(chosen) && form.contains("Default: 2 hours"), "{form}");
+        assert_eq!(form.matches(" checked").count(), 1, "{form}");
     }
 }

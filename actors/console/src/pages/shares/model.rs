@@ -96,8 +96,10 @@ pub enum FoundPath {
 pub struct NewLink {
     /// Path below the root of shares, of a file or directory.
     pub path: String,
-    /// Lifetime, such as "7d".
+    /// Lifetime, such as "7d". Empty for the default.
     pub ttl: String,
+    /// The default lifetime in seconds.
+    pub default_seconds: u64,
     /// Downloads at most.
     pub most: String,
     /// The person or program that answers for the link; empty for none.

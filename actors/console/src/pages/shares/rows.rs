@@ -7,14 +7,11 @@ use super::query::SharesPageQuery;
 use crate::address::{ROOT, SortBy, encoded};
 use crate::format::{count, counted, day_and_time, file_name, until_tag, visible_text};
 use crate::parts::act::command;
-use crate::parts::bulk::{BulkBar, BulkSum, PickBox, bulk_bar, bulk_button, new_rows, pick_cell};
-use crate::parts::filter::ROWS;
+use crate::parts::bulk::{BulkBar, BulkSum, PickBox, PickTable, bulk_bar, bulk_button, pick_cell};
 use crate::parts::icon::{Glyph, icon, symbol};
 use crate::parts::mark::{Tone, state, tag};
 use crate::parts::notice::{empty, empty_by_filter};
-use crate::parts::table::{
-    TableColumn, actions_head, column_head, order_in_force, pick_all_head, table_foot,
-};
+use crate::parts::table::{TableColumn, order_in_force, table_foot};
 use crate::text::{common, shares};
 use crate::viewer::Viewer;
 
@@ -34,34 +31,24 @@ pub(super) const COLUMNS: [TableColumn; 7] = [
 
 /// The table with its bulk bar and foot. Its id is `rows`, for filters and live updates.
 pub fn share_rows(viewer: &Viewer, query: &SharesPageQuery, model: &SharesPageModel) -> Markup {
-    let language = viewer.language;
     let sort = order_in_force(&query.sort, SortBy::ascending("ends"));
-    html! {
-        div #(ROWS) .tablebox.sticky data-rows {
-            @if viewer.rights.shares { (bulk(viewer, query, model)) }
-            (new_rows(viewer, &base(query).address()))
-            @if model.rows.is_empty() {
-                (nothing(viewer, query, model))
-                // A page looks at a part of the links only, so later ones can match.
-                @if model.page.next.is_some() { (table_foot(viewer, &model.page)) }
-            } @else {
-                table.cards.dense {
-                    caption.vh { (shares::CAPTION.of(language)) }
-                    thead { tr {
-                        @if viewer.rights.shares { (pick_all_head(viewer)) }
-                        @for column in &COLUMNS {
-                            (column_head(viewer, column, &sort, &|sort: SortBy| {
-                                SharesPageQuery { sort, after: String::new(), ..query.clone() }.address()
-                            }))
-                        }
-                        (actions_head(viewer))
-                    } }
-                    tbody { @for line in &model.rows { (row(viewer, query, line)) } }
-                }
-                (table_foot(viewer, &model.page))
-            }
+    let table = PickTable {
+        caption: shares::CAPTION,
+        columns: &COLUMNS,
+        sort: &sort,
+        sorted: &|sort| SharesPageQuery { sort, after: String::new(), ..query.clone() }.address(),
+        base: base(query).address(),
+        page: &model.page,
+    };
+    let bulk = viewer.rights.shares.then(|| bulk(viewer, query, model));
+    let rows = model.rows.iter().map(|line| row(viewer, query, line)).collect();
+    table.render(viewer, bulk, rows, || {
+        html! {
+            (nothing(viewer, query, model))
+            // A page looks at a part of the links only, so later ones can match.
+            @if model.page.next.is_some() { (table_foot(viewer, &model.page)) }
         }
-    }
+    })
 }
 
 /// The page without picked rows and dialog.

@@ -11,14 +11,11 @@ use crate::format::{
 use crate::pages::yard::flow;
 use crate::parts::act::{as_command, post_icon};
 use crate::parts::bars::progress;
-use crate::parts::bulk::{BulkBar, BulkSum, PickBox, bulk_bar, bulk_button, new_rows, pick_cell};
-use crate::parts::filter::ROWS;
+use crate::parts::bulk::{BulkBar, BulkSum, PickBox, PickTable, bulk_bar, bulk_button, pick_cell};
 use crate::parts::icon::Glyph;
 use crate::parts::mark::{Tone, state, tag};
 use crate::parts::notice::{empty, empty_by_filter};
-use crate::parts::table::{
-    TableColumn, actions_head, column_head, order_in_force, pick_all_head, table_foot, why_symbol,
-};
+use crate::parts::table::{TableColumn, order_in_force, why_symbol};
 use crate::text::{common, states, tasks, yard};
 use crate::viewer::Viewer;
 
@@ -42,34 +39,18 @@ pub(super) const COLUMNS: [TableColumn; 8] = [
 
 /// The table with its foot. Its id is `rows`, for filters and live updates.
 pub fn task_rows(viewer: &Viewer, query: &TasksPageQuery, model: &TasksPageModel) -> Markup {
-    let language = viewer.language;
     let sort = order_in_force(&query.sort, SortBy::ascending(YOUNGEST));
-    html! {
-        div #(ROWS) .tablebox.sticky data-rows {
-            @if viewer.rights.storage { (bulk(viewer, query, model)) }
-            (new_rows(viewer, &base(query).address()))
-            @if model.rows.is_empty() {
-                (nothing(viewer, query, model))
-            } @else {
-                table.cards.dense {
-                    caption.vh { (tasks::CAPTION.of(language)) }
-                    thead {
-                        tr {
-                            @if viewer.rights.storage { (pick_all_head(viewer)) }
-                            @for column in &COLUMNS {
-                                (column_head(viewer, column, &sort, &|sort: SortBy| {
-                                    TasksPageQuery { sort, after: String::new(), ..query.clone() }.address()
-                                }))
-                            }
-                            (actions_head(viewer))
-                        }
-                    }
-                    tbody { @for line in &model.rows { (task_row(viewer, query, line)) } }
-                }
-                (table_foot(viewer, &model.page))
-            }
-        }
-    }
+    let table = PickTable {
+        caption: tasks::CAPTION,
+        columns: &COLUMNS,
+        sort: &sort,
+        sorted: &|sort| TasksPageQuery { sort, after: String::new(), ..query.clone() }.address(),
+        base: base(query).address(),
+        page: &model.page,
+    };
+    let bulk = viewer.rights.storage.then(|| bulk(viewer, query, model));
+    let rows = model.rows.iter().map(|line| task_row(viewer, query, line)).collect();
+    table.render(viewer, bulk, rows, || nothing(viewer, query, model))
 }
 
 /// The page without picked rows, dialog and panel.

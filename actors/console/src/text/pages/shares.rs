@@ -44,6 +44,7 @@ texts! {
     NEW_PATH_HINT = "root and path, such as movies/new/a.mpg", "루트와 경로, 예: movies/new/a.mpg";
     FOUND_FILE = "It is there: {size}", "파일 있음: {size}";
     FOUND_DIRECTORY = "It is there: a directory", "디렉터리 있음";
+    PRESET_DEFAULT = "Default: {ttl}", "기본값: {ttl}";
     PRESET_HOUR = "1 hour", "1시간";
     PRESET_DAY = "1 day", "1일";
     PRESET_WEEK = "7 days", "7일";

@@ -68,6 +68,7 @@ pub fn links(viewer: &Viewer) -> PageParts {
         new: Some(NewLink {
             path: "movies/new/opening night (final-cut).mpg".into(),
             ttl: "7d".into(),
+            default_seconds: 14 * 86_400,
             most: "5".into(),
             owner: "press".into(),
             found: FoundPath::File(9_556_302_233),

@@ -187,7 +187,7 @@ async fn a_link(yard: &ConsoleYard, browser: &Browser) -> Result<()> {
     until_shown(browser, "#new-found", "It is there: 9.8 KiB").await;
     until_shown(browser, "#why .preview", "alpha.mpg").await;
     until_shown(browser, "#why .preview", "3 downloads at most").await;
-    browser.click("#why .seg label:nth-child(2)").await?;
+    browser.click("#why .seg label:nth-child(3)").await?;
     until_shown(browser, "#why .preview", "ends in 1 day").await;
     // The shown command follows all fields. A password does not leave its field.
     until_shown(browser, "#commands", "--ttl 1d --max-downloads=3").await;

@@ -1,5 +1,7 @@
 //! The dialogs before an action on links, and the command lines of a new link.
 
+use std::time::Duration;
+
 use reelyard_console::Viewer;
 use reelyard_console::address::ROOT;
 use reelyard_console::format::counted;
@@ -125,12 +127,14 @@ fn commands(word: &str, ttl: &str, lines: &[&ShareLine]) -> CommandLines {
 }
 
 /// The values of the form of a new link, from its fields: those of an address, or of the form that was sent.
-pub fn link_of(typed: &dyn Fn(&str) -> Option<String>) -> NewLink {
+/// `default_ttl` is the lifetime of a link that sets none.
+pub fn link_of(default_ttl: Duration, typed: &dyn Fn(&str) -> Option<String>) -> NewLink {
     let given = |name: &str| typed(name).unwrap_or_default();
     let link = NewLink {
         path: given("path"),
         // The field replaces the choice above it.
         ttl: typed("ttl").or_else(|| typed("preset")).unwrap_or_default(),
+        default_seconds: default_ttl.as_secs(),
         most: given("max_downloads"),
         owner: given("owner"),
         note: given("note"),
@@ -144,9 +148,13 @@ pub fn link_of(typed: &dyn Fn(&str) -> Option<String>) -> NewLink {
 /// place.
 fn create_commands(link: &NewLink) -> CommandLines {
     let path = if link.path.is_empty() { "movies/new/a.mpg" } else { &link.path };
-    let ttl = if link.ttl.is_empty() { "7d" } else { link.ttl.trim() };
-    let mut words = ["share", "create", path, "--ttl", ttl].map(str::to_owned).to_vec();
-    let mut body = json!({ "path": path, "ttl": ttl });
+    let mut words = ["share", "create", path].map(str::to_owned).to_vec();
+    let mut body = json!({ "path": path });
+    let ttl = link.ttl.trim();
+    if !ttl.is_empty() {
+        words.extend(["--ttl", ttl].map(str::to_owned));
+        body["ttl"] = json!(ttl);
+    }
     if link.has_password {
         words.push("--password".to_owned());
         body["password"] = json!("PASSWORD");
@@ -176,12 +184,17 @@ mod tests {
             let found = fields.iter().find(|(field, _)| *field == name);
             found.map(|(_, value)| (*value).to_owned())
         };
-        let commands = link_of(&typed).commands;
+        let commands = link_of(Duration::ZERO, &typed).commands;
         (commands.reelyard.join(" "), commands.curl.unwrap().body)
     }
 
     #[test]
     fn the_lines_of_a_new_link_follow_every_field() {
+        let (line, body) = lines(&[("path", "movies/a.mpg")]);
+        assert_eq!(
+            (line.as_str(), body.as_str()),
+            ("share create movies/a.mpg", r#"{"path":"movies/a.mpg"}"#)
+        );
         let (line, body) = lines(&[("path", "movies/a.mpg"), ("preset", "1d")]);
         assert_eq!(line, "share create movies/a.mpg --ttl 1d");
         assert_eq!(body, r#"{"path":"movies/a.mpg","ttl":"1d"}"#);

@@ -50,7 +50,8 @@ pub async fn show(
         let pairs = QueryPairs::parse(request.query_string());
         let typed =
             |name: &str| pairs.first(name).filter(|text| !text.is_empty()).map(str::to_owned);
-        model.new = Some(NewLink { found, ..share_dialogs::link_of(&typed) });
+        let default_ttl = state.live.now().config.share.rules.default_ttl;
+        model.new = Some(NewLink { found, ..share_dialogs::link_of(default_ttl, &typed) });
     }
     let parts = parts(&query, &model, &visitor.viewer);
     Ok(answer::live_page(&request, &state, &visitor, &parts, "shares"))
