@@ -13,6 +13,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::cli::support::failure::CommandFailure;
 
+/// Version of the file.
+const VERSION: u32 = 1;
+
 /// Longest name of a context, in bytes.
 const LONGEST_NAME: usize = 64;
 
@@ -99,15 +102,60 @@ pub struct SavedContext {
 }
 
 /// All contexts of a person, and the chosen one.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct ContextFile {
+    /// Version of its form. The first files have none.
+    version: u32,
     /// The context that commands use without `--context`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     current: Option<ContextName>,
     /// All contexts by name.
-    #[serde(default)]
     contexts: BTreeMap<ContextName, SavedContext>,
+}
+
+impl Default for ContextFile {
+    fn default() -> Self {
+        ContextFile { version: VERSION, current: None, contexts: BTreeMap::new() }
+    }
+}
+
+/// The version in a file of any version.
+#[derive(Deserialize)]
+struct ContextFileVersion {
+    #[serde(default = "first_version")]
+    version: u32,
+}
+
+fn first_version() -> u32 {
+    VERSION
+}
+
+/// Why a text is no file of contexts.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BadContexts {
+    /// A program of another version wrote it.
+    #[error(
+        "have version {0}, and this program reads version {VERSION}. Use the newer program that wrote them, or name \
+         another file in REELYARD_CONTEXTS."
+    )]
+    AnotherVersion(u32),
+    /// Its text is wrong. The whole error would show the line, which may hold a session.
+    #[error("are damaged: {0}. Correct the file, or remove it and log in again.")]
+    Damaged(String),
+}
+
+impl FromStr for ContextFile {
+    type Err = BadContexts;
+
+    fn from_str(text: &str) -> Result<Self, BadContexts> {
+        let damaged = |error: toml::de::Error| BadContexts::Damaged(error.message().to_owned());
+        let found: ContextFileVersion = toml::from_str(text).map_err(damaged)?;
+        if found.version != VERSION {
+            return Err(BadContexts::AnotherVersion(found.version));
+        }
+        toml::from_str(text).map_err(damaged)
+    }
 }
 
 impl ContextFile {
@@ -126,7 +174,7 @@ impl ContextFile {
     /// Reads the file. Without one there are no contexts.
     ///
     /// # Errors
-    /// The file cannot be read, or it is damaged.
+    /// The file cannot be read, is damaged, or has another version.
     pub fn read() -> Result<Self, CommandFailure> {
         let Some(path) = Self::path() else { return Ok(ContextFile::default()) };
         let text = match bounded_read::read_text(&path, InputSource::File) {
@@ -137,14 +185,8 @@ impl ContextFile {
                 return Err(CommandFailure::Usage(detail));
             }
         };
-        toml::from_str(&text).map_err(|error| {
-            let path = path.display();
-            CommandFailure::Usage(format!(
-                "the contexts in {path} are damaged: {}. Correct the file, or remove it and log in again.",
-                // The whole error shows the line, which may hold a session.
-                error.message()
-            ))
-        })
+        let wrong = |why: BadContexts| format!("the contexts in {} {why}", path.display());
+        text.parse().map_err(|why| CommandFailure::Usage(wrong(why)))
     }
 
     /// Writes the file, which only its owner can read, in place of the former one.
@@ -267,11 +309,15 @@ mod tests {
             },
         );
         let text = toml::to_string(&file).unwrap();
-        let expected = "current = \"prod\"\n\n[contexts.prod]\nurl = \"https://yard:8080/\"\nca_file = \"/etc/ca.pem\"\n\n\
+        let expected = "version = 1\ncurrent = \"prod\"\n\n[contexts.prod]\nurl = \"https://yard:8080/\"\nca_file = \"/etc/ca.pem\"\n\n\
              [contexts.prod.credential]\nsession = \"s3\"\n\n[contexts.test]\nurl = [\"http://127.0.0.1/\", \"http://127.0.0.2/\"]\n\n\
              [contexts.test.credential]\ntoken_file = \"/t\"\n";
         assert_eq!(text, expected);
-        assert_eq!(toml::from_str::<ContextFile>(&text).unwrap(), file);
+        assert_eq!(text.parse(), Ok(file.clone()));
+        let first = text.strip_prefix("version = 1\n").unwrap();
+        assert_eq!(first.parse(), Ok(file.clone()), "the first files have no version");
+        let later = text.replace("version = 1", "version = 2\nlater = true");
+        assert_eq!(later.parse::<ContextFile>(), Err(BadContexts::AnotherVersion(2)));
         assert!(!format!("{file:?}").contains("s3"), "{file:?}");
         assert_eq!(file.current().map(|(name, _)| name), Some(&prod));
         file.choose(&test).unwrap();

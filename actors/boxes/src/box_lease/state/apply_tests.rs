@@ -341,7 +341,7 @@ fn each_boot_gives_a_full_term_once_and_its_end_is_remembered() {
     // Version, kind, lease, renewals, and for each boot when its term ends: 50.1 s.
     let ends = |boot| [&[boot; 16][..], &[50, 128, 194, 215, 47]].concat();
     let id = 1_u128.to_be_bytes();
-    let row = [&[1, 10, 1][..], &id, &[0, 2], &ends(1), &ends(2)].concat();
+    let row = [&[2, 10, 1][..], &id, &[0, 2], &ends(1), &ends(2)].concat();
     assert!(rows.contains(&row), "{rows:?}");
     let mut thawed = SharedTable::default();
     rows.iter().for_each(|row| thawed.thaw(row).unwrap());

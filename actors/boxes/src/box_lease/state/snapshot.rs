@@ -25,7 +25,7 @@ use super::stored::{
 };
 
 /// The first byte of each row.
-const ROW_VERSIONS: RowVersions = 1..=1;
+const ROW_VERSIONS: RowVersions = 1..=2;
 
 /// How many boxes, leases or lines one row holds: a row stays below 1 MiB even with long outputs.
 const A_ROW: usize = 256;

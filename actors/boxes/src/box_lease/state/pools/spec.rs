@@ -20,6 +20,12 @@ const MOST_LABELS: usize = 32;
 /// The longest label, in bytes. Part of the event version.
 const LONGEST_LABEL: usize = 200;
 
+/// The shortest time that a specification may name. Part of the event version.
+const SHORTEST_TIME: Duration = Duration::from_millis(1);
+
+/// The longest wait that may be worth one step of priority. Part of the event version.
+const LONGEST_AGEING: Duration = Duration::from_secs(24 * 60 * 60);
+
 /// The most boxes that one request may have. Only decisions check it. No event depends on it.
 pub const MOST_AT_ONCE: u32 = 256;
 
@@ -127,10 +133,8 @@ impl PoolSpec {
         }
     }
 
-    /// Whether a pool can have this specification.
+    /// Whether a pool can have this specification. Part of the event version.
     pub fn check(&self) -> Result<(), BadSpec> {
-        let day = Duration::from_secs(24 * 60 * 60);
-        let least = Duration::from_millis(1);
         if self.size > LARGEST_POOL || self.first_id.0.checked_add(self.size).is_none() {
             return Err(BadSpec::Size);
         }
@@ -143,14 +147,14 @@ impl PoolSpec {
         if self.hooks.is_some() && self.host.is_none() {
             return Err(BadSpec::HooksWithoutHost);
         }
-        let ttl_holds = (least..=self.ttl_max).contains(&self.ttl_default);
-        if !ttl_holds || self.max_hold.is_some_and(|hold| hold < least) {
+        let ttl_holds = (SHORTEST_TIME..=self.ttl_max).contains(&self.ttl_default);
+        if !ttl_holds || self.max_hold.is_some_and(|hold| hold < SHORTEST_TIME) {
             return Err(BadSpec::Ttl);
         }
-        if !(least..=day).contains(&self.priority_ages) {
+        if !(SHORTEST_TIME..=LONGEST_AGEING).contains(&self.priority_ages) {
             return Err(BadSpec::Ageing);
         }
-        if self.clean_attempts == 0 || self.clean_again_after < least {
+        if self.clean_attempts == 0 || self.clean_again_after < SHORTEST_TIME {
             return Err(BadSpec::Cleaning);
         }
         let fits = |text: &String| (1..=LONGEST_LABEL).contains(&text.len());
