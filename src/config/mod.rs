@@ -47,11 +47,6 @@ pub fn load_node(layers: &Layers) -> Result<NodeConfig, ConfigFaults> {
     load(layers).map(|(config, _)| config)
 }
 
-/// Loads the settings of a worker.
-pub fn load_worker(layers: &Layers) -> Result<WorkerConfig, ConfigFaults> {
-    load(layers).map(|(config, _)| config)
-}
-
 /// Loads the settings of a role, each with its origin.
 pub fn load<R: RoleConfig>(layers: &Layers) -> Result<(R, Vec<EffectiveSetting>), ConfigFaults> {
     resolve(gather::<R>(layers)?)

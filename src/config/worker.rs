@@ -209,11 +209,12 @@ impl WorkerConfig {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{ConfigFaults, Layers, load_worker};
+    use super::super::{ConfigFaults, Layers, load as load_role};
 
     fn load(set: &[String]) -> Result<super::WorkerConfig, Vec<String>> {
         let layers = Layers { set: set.to_vec(), ..Layers::default() };
-        load_worker(&layers)
+        load_role(&layers)
+            .map(|(config, _)| config)
             .map_err(|ConfigFaults(faults)| faults.iter().map(|f| f.to_string()).collect())
     }
 

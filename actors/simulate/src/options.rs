@@ -80,8 +80,8 @@ pub const ZIPF: f64 = 0.7;
 /// Default number of requests per day and file.
 pub const REQUESTS_PER_FILE: f64 = 1.65;
 
-/// Default part of the files that change their popularity in a day.
-pub const DRIFT: f64 = 0.01;
+/// Default part of the files that change their popularity in a day, as people write it.
+pub const DRIFT: &str = "1%";
 
 /// Default number of files per new title of a day.
 pub const FILES_PER_NEW_TITLE: u32 = 714;

@@ -27,6 +27,19 @@ async fn leading(journal: &Journal) -> Epoch {
     leadership.wait_for(|now| now.epoch().is_some()).await.unwrap().epoch().unwrap()
 }
 
+/// An owner, once the journal leads.
+async fn owner_of(journal: &Journal) -> Addr<ProbeActor> {
+    let probe = ProbeActor::new(journal.clone()).start();
+    leading(journal).await;
+    probe
+}
+
+async fn opened(dir: &Path) -> (Journal, Addr<ProbeActor>) {
+    let journal = open(dir).await;
+    let probe = owner_of(&journal).await;
+    (journal, probe)
+}
+
 async fn commit(probe: &Addr<ProbeActor>, id: u64) {
     let message = CommitEvents { request: request_of(id), events: transfer(id, 5) };
     let outcomes = probe.send(message).await.unwrap().unwrap();
@@ -37,9 +50,7 @@ async fn commit(probe: &Addr<ProbeActor>, id: u64) {
 fn commits_are_there_after_a_restart() {
     let dir = tempfile::tempdir().unwrap();
     on_a_system(async {
-        let journal = open(dir.path()).await;
-        let probe = ProbeActor::new(journal.clone()).start();
-        leading(&journal).await;
+        let (journal, probe) = opened(dir.path()).await;
         for id in 0..10 {
             commit(&probe, id).await;
         }
@@ -50,9 +61,7 @@ fn commits_are_there_after_a_restart() {
         journal.stop().await;
         assert_eq!(*journal.leadership().borrow(), Leadership::Stopped);
 
-        let journal = open(dir.path()).await;
-        let probe = ProbeActor::new(journal.clone()).start();
-        leading(&journal).await;
+        let (journal, probe) = opened(dir.path()).await;
         let after = probe.send(ReadAccounts).await.unwrap();
         assert_eq!(after.books, before.books);
         commit(&probe, 10).await;
@@ -64,9 +73,7 @@ fn commits_are_there_after_a_restart() {
 fn a_repeated_request_gets_the_same_answer_even_after_a_restart() {
     let dir = tempfile::tempdir().unwrap();
     on_a_system(async {
-        let journal = open(dir.path()).await;
-        let probe = ProbeActor::new(journal.clone()).start();
-        leading(&journal).await;
+        let (journal, probe) = opened(dir.path()).await;
         let mut events = transfer(7, 5);
         events.push(ProbeEvent::Take { id: 8, account: CLOSED, amount: 1 });
         let again = || CommitEvents { request: request_of(7), events: events.clone() };
@@ -75,9 +82,7 @@ fn a_repeated_request_gets_the_same_answer_even_after_a_restart() {
         assert_eq!(probe.send(again()).await.unwrap().unwrap(), first);
         journal.stop().await;
 
-        let journal = open(dir.path()).await;
-        let probe = ProbeActor::new(journal.clone()).start();
-        leading(&journal).await;
+        let (journal, probe) = opened(dir.path()).await;
         assert_eq!(probe.send(again()).await.unwrap().unwrap(), first);
         let view = probe.send(ReadAccounts).await.unwrap();
         assert_eq!(view.books.taken, vec![7]);
@@ -89,9 +94,7 @@ fn a_repeated_request_gets_the_same_answer_even_after_a_restart() {
 fn commits_enter_the_log_in_the_order_of_their_decisions() {
     let dir = tempfile::tempdir().unwrap();
     on_a_system(async {
-        let journal = open(dir.path()).await;
-        let probe = ProbeActor::new(journal.clone()).start();
-        leading(&journal).await;
+        let (journal, probe) = opened(dir.path()).await;
         let list = |id| CommitEvents { request: request_of(id), events: transfer(id, 1) };
         probe.send(CommitInOrder((0..100).map(list).collect())).await.unwrap().unwrap();
         let view = probe.send(ReadAccounts).await.unwrap();
@@ -122,9 +125,7 @@ fn a_store_is_open_in_one_process_and_one_node() {
 fn an_owner_with_oversized_events_is_named_and_others_continue() {
     let dir = tempfile::tempdir().unwrap();
     on_a_system(async {
-        let journal = open(dir.path()).await;
-        let probe = ProbeActor::new(journal.clone()).start();
-        leading(&journal).await;
+        let (journal, probe) = opened(dir.path()).await;
         assert!(journal.stuck().is_empty());
         let large = CommitItself(vec![ProbeEvent::Ballast(vec![0; 33_000])]);
         let refused = probe.send(large).await.unwrap().unwrap_err();
@@ -142,9 +143,7 @@ fn an_owner_with_oversized_events_is_named_and_others_continue() {
 fn a_list_over_the_entry_limit_is_refused_and_fits_in_parts() {
     let dir = tempfile::tempdir().unwrap();
     on_a_system(async {
-        let journal = open(dir.path()).await;
-        let probe = ProbeActor::new(journal.clone()).start();
-        leading(&journal).await;
+        let (journal, probe) = opened(dir.path()).await;
         let events: Vec<ProbeEvent> = (0..400).flat_map(|id| transfer(id, 1)).collect();
         let whole = CommitEvents { request: request_of(0), events: events.clone() };
         let refused = probe.send(whole).await.unwrap().unwrap_err();
@@ -194,8 +193,7 @@ fn a_slow_disk_does_not_depose_the_only_node() {
             ..JournalOptions::alone(dir.path(), 1)
         };
         let journal = Journal::open(settings, Arc::new(NoPeers), &[PieceId::Probe]).await.unwrap();
-        let probe = ProbeActor::new(journal.clone()).start();
-        leading(&journal).await;
+        let probe = owner_of(&journal).await;
         let mut leadership = journal.leadership();
         leadership.mark_unchanged();
         for id in 0..3 {
@@ -216,8 +214,7 @@ fn a_full_queue_is_refused_with_a_time_to_ask_again() {
             ..JournalOptions::alone(dir.path(), 1)
         };
         let journal = Journal::open(settings, Arc::new(NoPeers), &[PieceId::Probe]).await.unwrap();
-        let probe = ProbeActor::new(journal.clone()).start();
-        leading(&journal).await;
+        let probe = owner_of(&journal).await;
         // Each commit fills an entry, and all of them exceed the limit of waiting commits.
         let commits = (0..600).map(|id| {
             let events = vec![ProbeEvent::Ballast(vec![0; 30_000])];
@@ -242,17 +239,13 @@ fn a_full_queue_is_refused_with_a_time_to_ask_again() {
 fn a_truncated_store_is_not_opened_unless_the_loss_is_accepted() {
     let dir = tempfile::tempdir().unwrap();
     on_a_system(async {
-        let journal = open(dir.path()).await;
-        let probe = ProbeActor::new(journal.clone()).start();
-        leading(&journal).await;
+        let (journal, probe) = opened(dir.path()).await;
         commit(&probe, 0).await;
         journal.stop().await;
         let older = dir.path().join("older");
         copy(&dir.path().join("sled"), &older);
 
-        let journal = open(dir.path()).await;
-        let probe = ProbeActor::new(journal.clone()).start();
-        leading(&journal).await;
+        let (journal, probe) = opened(dir.path()).await;
         commit(&probe, 1).await;
         journal.stop().await;
         std::fs::remove_dir_all(dir.path().join("sled")).unwrap();
@@ -265,8 +258,7 @@ fn a_truncated_store_is_not_opened_unless_the_loss_is_accepted() {
         let report = accept_loss(dir.path(), None).unwrap();
         assert_eq!(report.condition, Condition::Lost);
         let journal = Journal::open(settings, Arc::new(NoPeers), &[PieceId::Probe]).await.unwrap();
-        let probe = ProbeActor::new(journal.clone()).start();
-        leading(&journal).await;
+        let probe = owner_of(&journal).await;
         assert_eq!(probe.send(ReadAccounts).await.unwrap().books.taken, vec![0]);
         journal.stop().await;
         // After acceptance the store is like any other.
@@ -291,9 +283,7 @@ fn copy(from: &Path, to: &Path) {
 fn events_without_an_owner_are_never_skipped() {
     let dir = tempfile::tempdir().unwrap();
     on_a_system(async {
-        let journal = open(dir.path()).await;
-        let probe = ProbeActor::new(journal.clone()).start();
-        leading(&journal).await;
+        let (journal, probe) = opened(dir.path()).await;
         commit(&probe, 0).await;
         journal.stop().await;
 
@@ -311,9 +301,7 @@ fn events_without_an_owner_are_never_skipped() {
 fn commits_that_come_together_share_entries_and_flushes() {
     let dir = tempfile::tempdir().unwrap();
     on_a_system(async {
-        let journal = open(dir.path()).await;
-        let probe = ProbeActor::new(journal.clone()).start();
-        leading(&journal).await;
+        let (journal, probe) = opened(dir.path()).await;
         let commits = (0..500).map(|id| {
             probe.send(CommitEvents { request: request_of(id), events: transfer(id, 1) })
         });
@@ -339,8 +327,7 @@ fn a_snapshot_replaces_the_log_once_nothing_is_written() {
             ..JournalOptions::alone(dir.path(), 1)
         };
         let journal = Journal::open(settings, Arc::new(NoPeers), &[PieceId::Probe]).await.unwrap();
-        let probe = ProbeActor::new(journal.clone()).start();
-        leading(&journal).await;
+        let probe = owner_of(&journal).await;
         for id in 0..12 {
             let mut events = transfer(id, 1);
             events.push(ProbeEvent::Ballast(vec![0; 1000]));
@@ -365,8 +352,7 @@ fn snapshots_bound_the_log_and_a_restart_begins_from_one() {
             ..JournalOptions::alone(dir.path(), 1)
         };
         let journal = Journal::open(small(), Arc::new(NoPeers), &[PieceId::Probe]).await.unwrap();
-        let probe = ProbeActor::new(journal.clone()).start();
-        leading(&journal).await;
+        let probe = owner_of(&journal).await;
         let mut id = 0;
         while journal.status().snapshot.is_none_or(|index| index < 100) {
             let mut events = transfer(id, 1);
@@ -379,8 +365,7 @@ fn snapshots_bound_the_log_and_a_restart_begins_from_one() {
         journal.stop().await;
 
         let journal = Journal::open(small(), Arc::new(NoPeers), &[PieceId::Probe]).await.unwrap();
-        let probe = ProbeActor::new(journal.clone()).start();
-        leading(&journal).await;
+        let probe = owner_of(&journal).await;
         let view = probe.send(ReadAccounts).await.unwrap();
         view.books.assert_whole();
         assert_eq!(view.books.taken, (0..id).collect::<Vec<_>>());

@@ -60,6 +60,20 @@ impl GrowingCluster {
             .await;
     }
 
+    /// This many voters, and one more node that has all commits and no vote.
+    async fn with_voters(count: u64) -> Self {
+        let mut cluster = GrowingCluster::alone().await;
+        cluster.leads().await;
+        for number in 2..=count + 1 {
+            assert_eq!(cluster.join().await, number);
+            cluster.has_all(number).await;
+        }
+        for number in 2..=count {
+            cluster.change(MemberChange::Promote { number }).await.unwrap();
+        }
+        cluster
+    }
+
     /// Commits on node 1 without a second try: no commit may be refused.
     async fn commit(&mut self) {
         self.commits += 1;
@@ -179,15 +193,7 @@ fn voters(journal: &Journal) -> Vec<u64> {
 #[test]
 fn a_lost_voter_is_replaced_by_a_learner_in_one_step() {
     on_a_system(async {
-        let mut cluster = GrowingCluster::alone().await;
-        cluster.leads().await;
-        for number in [2, 3, 4] {
-            assert_eq!(cluster.join().await, number);
-            cluster.has_all(number).await;
-        }
-        for number in [2, 3] {
-            cluster.change(MemberChange::Promote { number }).await.unwrap();
-        }
+        let mut cluster = GrowingCluster::with_voters(3).await;
         cluster.hub.isolate(3);
         let replace = |old, new| MemberChange::Replace { old, new };
         assert_eq!(cluster.change(replace(3, 5)).await, Err(MemberChangeError::NoMember(5)));
@@ -231,15 +237,7 @@ fn a_lost_voter_is_replaced_by_a_learner_in_one_step() {
 #[test]
 fn a_change_needs_new_answers_of_those_that_vote_afterwards() {
     on_a_system(async {
-        let mut cluster = GrowingCluster::alone().await;
-        cluster.leads().await;
-        for number in [2, 3, 4] {
-            assert_eq!(cluster.join().await, number);
-            cluster.has_all(number).await;
-        }
-        for number in [2, 3] {
-            cluster.change(MemberChange::Promote { number }).await.unwrap();
-        }
+        let mut cluster = GrowingCluster::with_voters(3).await;
         // It has just answered, and is lost before its first vote.
         cluster.hub.isolate(4);
         let silent = Err(MemberChangeError::Silent(4));

@@ -123,6 +123,39 @@ fn named_paths<'t>(text: &'t str, folder: Option<&Path>) -> Vec<(&'t str, PathBu
         .collect()
 }
 
+/// The words in backticks of a document, outside of code blocks, that have the form of the name of a test. The names
+/// of metrics begin with that of the program.
+fn named_tests(text: &str) -> Vec<&str> {
+    let prose = text.split("```").step_by(2);
+    let code = prose.flat_map(|prose| prose.split('`').skip(1).step_by(2));
+    let is_of_name = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+    code.filter(|code| code.chars().all(is_of_name) && code.matches('_').count() > 2)
+        .filter(|code| !code.starts_with("reelyard_"))
+        .collect()
+}
+
+#[test]
+fn documents_name_tests_that_exist() -> Result<()> {
+    let code: String = rust_files()?.into_iter().map(|(_, text)| text).collect();
+    let functions: BTreeSet<&str> =
+        code.split("fn ").skip(1).filter_map(|rest| rest.split(['(', '<']).next()).collect();
+    let mut documents = files_below(&TOPS, |path| path.ends_with("README.md"))?;
+    documents.push(("ARCHITECTURE.md".to_owned(), ARCHITECTURE.to_owned()));
+    documents.push(("CONTRIBUTING.md".to_owned(), CONTRIBUTING.to_owned()));
+    let (mut seen, mut absent) = (0, Vec::new());
+    for (document, text) in &documents {
+        for name in named_tests(text) {
+            seen += 1;
+            if !functions.contains(name) {
+                absent.push(format!("{document}: {name}"));
+            }
+        }
+    }
+    anyhow::ensure!(seen > 50, "only {seen} names of tests");
+    assert!(absent.is_empty(), "these tests do not exist:\n{}", absent.join("\n"));
+    Ok(())
+}
+
 #[test]
 fn documents_name_paths_that_exist() -> Result<()> {
     let documents = [("ARCHITECTURE.md", ARCHITECTURE, 40), ("CONTRIBUTING.md", CONTRIBUTING, 15)];
@@ -156,6 +189,7 @@ fn a_path_is_distinguished_from_other_code() {
     assert_eq!(names(None), ["src/a.rs", "actors"]);
     let folder = Path::new("/folder");
     assert_eq!(names(Some(folder)), ["src/a.rs", "actors", "b.rs", "c/d.rs"]);
+    assert_eq!(named_tests("`a_b_c_d` `a_b_c` `reelyard_a_b_c` `a::b_c_d_e`"), ["a_b_c_d"]);
     let paths = named_paths(text, Some(folder));
     assert_eq!(paths[0].1, root().join("src/a.rs"));
     assert_eq!(paths[3].1, Path::new("/folder/c/d.rs"));

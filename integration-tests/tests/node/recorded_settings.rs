@@ -43,6 +43,29 @@ fn hosts(cluster: &NodeCluster, index: usize) -> Option<Vec<String>> {
     hosts.map(|host| Some(host["host"].as_str()?.to_owned())).collect()
 }
 
+/// Gives a node an address for links in its own file.
+fn serve_links(cluster: &mut NodeCluster, index: usize) -> Result<()> {
+    let links = cluster.free_addr()?;
+    cluster.nodes[index].more = format!("[share]\nlisten = \"{links}\"\n");
+    cluster.write(index, true)
+}
+
+/// The path of a new share below the root in these settings.
+fn new_share(cluster: &NodeCluster) -> Result<String> {
+    let wanted = r#"{"path": "films/film", "ttl": "1h"}"#;
+    cluster.wait(1, "the root is in force", |_| {
+        let made = cluster.request(1, "POST", "/api/v1/shares", wanted)?;
+        let share: Value = serde_json::from_str(&made.body).ok()?;
+        Some(format!("/api/v1/shares/{}", share["id"].as_str()?))
+    })
+}
+
+fn is_live(cluster: &NodeCluster, index: usize, share: &str) -> Result<()> {
+    let share = cluster.request(index, "GET", share, "").context("an answer")?;
+    ensure!(share.body.contains("\"state\":\"live\""), "{share:?}");
+    Ok(())
+}
+
 fn succeeds(cluster: &NodeCluster, index: usize, arguments: &[&str]) -> Result<String> {
     let ran = cluster.call(index, arguments);
     ensure!(ran.code == Some(0), "{arguments:?}: {}", ran.err);
@@ -91,12 +114,17 @@ fn versions_are_compared_and_reverted_on_a_page(cluster: &NodeCluster) -> Result
 fn settings_are_changed_for_all_nodes_and_outlive_the_leader() -> Result<()> {
     let mut cluster = NodeCluster::new()?;
     cluster.add(true)?;
+    serve_links(&mut cluster, 0)?;
     let alone = cluster.prepare(0, &["init"]);
     ensure!(alone.code == Some(0), "{}", alone.err);
     cluster.start(0)?;
     let file = cluster.path().join("wanted.toml");
+    let root = cluster.path().join("films");
+    std::fs::create_dir(&root)?;
+    std::fs::write(root.join("film"), "a film")?;
     let wanted = "log.level = \"debug\"\n[hosts]\ndestinations = [\"127.0.0.1:9\"]\n[task]\ntimeout = \"41m\"\n[box.pools.judges]\nsize = 4\n\
         [share.webhooks.billing]\nurl = \"http://127.0.0.1:9/x\"\nsecret_file = \"/proc/self/cwd/billing\"\n";
+    let wanted = format!("{wanted}[share.roots]\nfilms = \"{}\"\n", root.display());
     std::fs::write(&file, wanted)?;
     let file = file.display().to_string();
     let refused = cluster.call(0, &["config", "apply", &file]);
@@ -104,6 +132,7 @@ fn settings_are_changed_for_all_nodes_and_outlive_the_leader() -> Result<()> {
 
     for _ in 1..3 {
         let index = cluster.add(true)?;
+        serve_links(&mut cluster, index)?;
         cluster.join(index)?;
     }
     let all_vote = |view: &Value| {
@@ -164,7 +193,7 @@ fn settings_are_changed_for_all_nodes_and_outlive_the_leader() -> Result<()> {
     ensure!(faulty.status == 422 && faulty.body.contains("task.timeout"), "{faulty:?}");
 
     // The file of a node does not decide about the cluster, and the node warns.
-    cluster.nodes[1].more = "[task]\ntimeout = \"7m\"\n".to_owned();
+    cluster.nodes[1].more.push_str("[task]\ntimeout = \"7m\"\n");
     cluster.write(1, true)?;
     let reloaded = succeeds(&cluster, 1, &["config", "reload"])?;
     ensure!(
@@ -179,7 +208,9 @@ fn settings_are_changed_for_all_nodes_and_outlive_the_leader() -> Result<()> {
     // No later leader changes this size back.
     put_pool(&cluster, 4, 7)?;
 
-    // Another leader, whose own file has neither the host nor the time, keeps both.
+    let share = new_share(&cluster)?;
+
+    // Another leader, whose own file has neither the host, the root nor the time, keeps all.
     if let Some(leader) = &mut cluster.nodes[0].process {
         leader.kill();
     }
@@ -190,6 +221,7 @@ fn settings_are_changed_for_all_nodes_and_outlive_the_leader() -> Result<()> {
     ensure!(kept == ["127.0.0.1:9"], "{kept:?}");
     let in_force = succeeds(&cluster, 1, &["config", "reload", "--dry-run"])?;
     ensure!(in_force.contains("task.timeout: \"41m\" -> \"7m\""), "{in_force}");
+    is_live(&cluster, 1, &share)?;
 
     // All nodes start again without what they knew of the record. None decides by its own file: a host that was
     // dropped and added again would be active.
@@ -216,6 +248,7 @@ fn settings_are_changed_for_all_nodes_and_outlive_the_leader() -> Result<()> {
     let answer = cluster.request(0, "GET", "/api/v1/hosts", "").context("hosts")?;
     ensure!(answer.body.contains("\"maintenance\""), "{}", answer.body);
     ensure!(pool_size(&cluster, 0) == Some(7), "a leader changed the pool");
+    is_live(&cluster, 0, &share)?;
 
     // An earlier version comes back. The node that was away gets it too.
     if let Some(process) = &mut cluster.nodes[0].process {

@@ -16,7 +16,8 @@ use reelyard_core::settings::SettingValue;
 use reelyard_core::settings::toml::Value;
 use reelyard_simulate::fitting::fit_demand;
 use reelyard_simulate::options::{
-    DemandOptions, RecordedOptions, SimulationOptions, SyntheticOptions, YardOptions,
+    DESTINATIONS_PER_RISE, DRIFT, DemandOptions, FILES_PER_NEW_TITLE, REQUESTS_PER_FILE,
+    RecordedOptions, SimulationOptions, SyntheticOptions, YardOptions, ZIPF,
 };
 use reelyard_simulate::results::plots;
 use reelyard_simulate::{ComparedReport, Rules, SimulationReport, simulate};
@@ -81,21 +82,21 @@ pub struct SimulateArgs {
     /// Number of days [default: 14, or the length of the logs]. Shorter logs are repeated.
     #[arg(long)]
     days: Option<u32>,
-    /// Requests per day [default: 165 per 100 files].
-    #[arg(long, conflicts_with = "event_log")]
+    #[arg(long, conflicts_with = "event_log", 
+          help = format!("Requests per day [default: {} per 100 files]", 100.0 * REQUESTS_PER_FILE))]
     requests_per_day: Option<u64>,
     /// Exponent of the Zipf distribution of popularity.
-    #[arg(long, default_value_t = 0.7, conflicts_with = "event_log")]
+    #[arg(long, default_value_t = ZIPF, conflicts_with = "event_log")]
     zipf: f64,
     /// Part of the files that change their popularity in a day.
-    #[arg(long, value_name = "SHARE", default_value = "1%", value_parser = share,
+    #[arg(long, value_name = "SHARE", default_value = DRIFT, value_parser = share,
           conflicts_with = "event_log")]
     drift: f64,
-    /// New titles per day [default: one per 714 files].
-    #[arg(long, conflicts_with = "event_log")]
+    #[arg(long, conflicts_with = "event_log",
+          help = format!("New titles per day [default: one per {FILES_PER_NEW_TITLE} files]"))]
     new_titles_per_day: Option<u32>,
-    /// Cold files per day with sudden demand [default: one per 4 destinations].
-    #[arg(long, conflicts_with = "event_log")]
+    #[arg(long, conflicts_with = "event_log",
+          help = format!("Cold files per day with sudden demand [default: one per {DESTINATIONS_PER_RISE} destinations]"))]
     rises_per_day: Option<u32>,
     /// Load-balancer log that is used as the demand. Repeatable.
     #[arg(long, value_name = "FILE", num_args = 1..)]

@@ -143,7 +143,7 @@ fn add_entry(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{NodeConfig, load, load_node, load_worker};
+    use crate::config::{NodeConfig, WorkerConfig, load, load_node};
 
     /// Layers with a temporary file.
     struct Laid {
@@ -301,7 +301,7 @@ mod tests {
 
     #[test]
     fn a_worker_needs_an_address_and_something_to_serve() {
-        let ConfigFaults(faults) = load_worker(&Layers::default()).unwrap_err();
+        let ConfigFaults(faults) = load::<WorkerConfig>(&Layers::default()).unwrap_err();
         let message: Vec<_> = faults.iter().map(ToString::to_string).collect();
         assert!(message[0].starts_with("listen: is required, as in listen = \""), "{message:?}");
         assert!(message[1].contains("base_dir, source_dirs or box.hooks"), "{message:?}");

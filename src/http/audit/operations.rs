@@ -61,3 +61,24 @@ pub(super) fn name(method: &Method, pattern: &str) -> Option<&'static str> {
     let found = of_pattern.iter().find(|(of_call, _)| of_call == method);
     found.map(|(_, name)| name.as_str())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    const ROUTES: &str = include_str!("../console/mod.rs");
+
+    /// A form that changes only the browser.
+    const UNNAMED: &str = "/console/preferences";
+
+    #[test]
+    fn each_form_of_the_console_has_a_name_in_the_audit() {
+        let resources = ROUTES.split("web::resource(").skip(1);
+        let posts = resources.filter(|resource| resource.contains("web::post()"));
+        let routes: BTreeSet<&str> = posts.filter_map(|post| post.split('"').nth(1)).collect();
+        let named = OF_CONSOLE.iter().map(|(_, pattern, _)| *pattern).chain([UNNAMED]);
+        assert_eq!(routes, named.collect());
+    }
+}

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use reelyard_core::backoff::ExponentialBackoff;
 use reelyard_core::event::RequestId;
 use reelyard_core::host::{BitsPerSecond, HostKind};
 use reelyard_integration_tests::rigs::running::on_a_system;
@@ -24,11 +23,23 @@ const START: i64 = 1_800_000_000_000;
 
 const MINUTE: Duration = Duration::from_secs(60);
 
+/// The first backoff.
+fn back_off() -> Duration {
+    TaskSettings::default().back_off.base
+}
+
+/// How long a task may wait for its destination.
+fn pickup() -> Duration {
+    TaskSettings::default().pickup_timeout
+}
+
+/// How long a working task may give no sign of life.
+fn timeout() -> Duration {
+    TaskSettings::default().timeout
+}
+
 fn plot(sources: u8, destinations: u8) -> YardPlan {
     let settings = TaskSettings {
-        timeout: 30 * MINUTE,
-        pickup_timeout: 5 * MINUTE,
-        back_off: ExponentialBackoff { base: MINUTE, cap: 60 * MINUTE },
         bandwidth: Bandwidth::of_each_copy(BitsPerSecond(1_000_000_000)),
         ..TaskSettings::default()
     };
@@ -53,7 +64,8 @@ fn a_bad_file_backs_off_longer_each_time_and_starves_no_other() {
     on_a_system(async {
         let yard = plot(1, 1).open_up(dir.path(), START).await;
         yard.grade(&["bad.mpg", "a.mpg", "b.mpg", "c.mpg"]).await;
-        for (next, back_off) in [("a.mpg", MINUTE), ("b.mpg", 2 * MINUTE), ("c.mpg", 4 * MINUTE)] {
+        for (next, times) in [("a.mpg", 1), ("b.mpg", 2), ("c.mpg", 4)] {
+            let back_off = times * back_off();
             let bad = yard.open_task("bad.mpg").await;
             yard.fail(&bad, Blame::File).await;
             let ended = yard.ended(&bad, TaskState::Failed).await;
@@ -83,7 +95,7 @@ fn a_bad_file_starves_no_other_file() {
             let bad = yard.open_task("bad.mpg").await;
             yard.fail(&bad, blame).await;
             assert_eq!(yard.ended(&bad, TaskState::Failed).await.blame, Some(blame));
-            yard.pass(MINUTE).await;
+            yard.pass(back_off()).await;
             let again = yard.open_task("bad.mpg").await;
             yard.fail(&again, blame).await;
             assert_eq!(yard.ended(&again, TaskState::Failed).await.blame, Some(Blame::File));
@@ -104,7 +116,7 @@ fn a_destination_that_failed_is_tried_with_another_file_first() {
         yard.fail(&bad, Blame::Destination).await;
         let blame = yard.ended(&bad, TaskState::Failed).await.blame;
         assert_eq!(blame, Some(Blame::Destination));
-        yard.pass(MINUTE).await;
+        yard.pass(back_off()).await;
         let good = yard.open_task("good.mpg").await;
         yard.finish(&good).await;
         let again = yard.open_task("bad.mpg").await;
@@ -173,13 +185,13 @@ fn a_reelyard_copy_is_abandoned_only_without_signs_of_life() {
         let task = yard.open_task("a.mpg").await;
         yard.report(&task, ReportedState::Working).await;
         for bytes in 1..4 {
-            yard.pass(29 * MINUTE).await;
+            yard.pass(timeout() - MINUTE).await;
             let taken = yard.report(&task, ReportedState::Progress { bytes }).await;
             assert!(taken.cancelled.is_empty());
         }
         yard.wait_until_applied().await;
         assert_eq!(yard.views.load().task(task.id).unwrap().state, TaskState::Working);
-        yard.pass(30 * MINUTE).await;
+        yard.pass(timeout()).await;
         yard.ended(&task, TaskState::Timeout).await;
         let again = yard.open_task("a.mpg").await;
         assert_ne!(again.destination, task.destination, "the silent one backs off");
@@ -196,7 +208,7 @@ fn a_task_that_no_host_begins_ends_and_goes_elsewhere() {
         let yard = plot(1, 2).open_up(dir.path(), START).await;
         yard.grade(&["a.mpg"]).await;
         let task = yard.open_task("a.mpg").await;
-        yard.pass(5 * MINUTE).await;
+        yard.pass(pickup()).await;
         let ended = yard.ended(&task, TaskState::Timeout).await;
         assert_eq!(ended.blame, Some(Blame::Destination));
         assert_ne!(yard.open_task("a.mpg").await.destination, task.destination);
@@ -212,14 +224,14 @@ fn a_busy_reelyard_destination_is_not_blamed_for_waiting_tasks() {
         yard.grade(&["a.mpg", "b.mpg"]).await;
         let (first, second) = (yard.open_task("a.mpg").await, yard.open_task("b.mpg").await);
         yard.report(&first, ReportedState::Working).await;
-        yard.pass(20 * MINUTE).await;
+        yard.pass(4 * pickup()).await;
         yard.wait_until_applied().await;
         assert_eq!(yard.views.load().task(second.id).unwrap().state, TaskState::Ready);
         yard.finish(&first).await;
-        yard.pass(4 * MINUTE).await;
+        yard.pass(pickup() / 2).await;
         yard.wait_until_applied().await;
         assert_eq!(yard.views.load().task(second.id).unwrap().state, TaskState::Ready);
-        yard.pass(MINUTE).await;
+        yard.pass(pickup() / 2).await;
         let ended = yard.ended(&second, TaskState::Timeout).await;
         assert_eq!(ended.blame, Some(Blame::Destination), "its turn had come");
         yard.journal.stop().await;
@@ -273,7 +285,7 @@ fn an_old_done_counts_once_the_host_lists_the_file() {
             "{}",
             result.reason
         );
-        yard.pass(MINUTE).await;
+        yard.pass(back_off()).await;
         yard.open_task("c.mpg").await;
         yard.journal.stop().await;
     });
@@ -396,20 +408,20 @@ fn on_probation_a_host_gets_one_copy_at_a_time() {
         yard.until("it is in backoff", |view| holds(view, &host).then_some(())).await;
         let failures = |view: &TaskManagerView| view.back_offs.get(&host).map(|held| held.failures);
         assert_eq!((yard.views.load().open.len(), failures(&yard.views.load())), (0, Some(1)));
-        yard.pass(MINUTE).await;
+        yard.pass(back_off()).await;
         let mut one = yard.until("it is tried", |view| view.open.values().next().cloned()).await;
         // No host begins the task: that is a failure of the destination, whatever the file did before.
-        yard.pass(5 * MINUTE).await;
+        yard.pass(pickup()).await;
         yard.ended(&one, TaskState::Timeout).await;
         yard.until("it counts on", |view| (failures(view) == Some(2)).then_some(())).await;
-        yard.pass(2 * MINUTE).await;
+        yard.pass(2 * back_off()).await;
         for left in [Some(1), None] {
             one = yard.until("it is tried", |view| view.open.values().next().cloned()).await;
             yard.wait_until_applied().await;
             assert_eq!(yard.views.load().open.len(), 1, "one at a time");
             // The test of a host keeps its state while a long copy runs.
             yard.report(&one, ReportedState::Working).await;
-            yard.pass(20 * MINUTE).await;
+            yard.pass(timeout() / 3).await;
             yard.finish(&one).await;
             let step = |view: &TaskManagerView| (failures(view) == left).then_some(());
             yard.until("one step", step).await;
@@ -485,10 +497,10 @@ fn a_copy_is_planned_again_once_another_program_replaces_its_destination() {
         // An old cfw never continues a copy that another program began.
         yard.alter(destination(1), |host| host.kind = HostKind::Cfw);
         yard.look(destination(1)).await;
-        yard.pass(4 * MINUTE).await;
+        yard.pass(pickup() / 2).await;
         yard.wait_until_applied().await;
         assert_eq!(yard.views.load().task(task.id).unwrap().state, TaskState::Working);
-        yard.pass(MINUTE).await;
+        yard.pass(pickup() / 2).await;
         let ended = yard.ended(&task, TaskState::Timeout).await;
         let reason = ended.reason.clone().unwrap();
         assert!(reason.contains("another program"), "{reason}");
@@ -509,9 +521,9 @@ fn a_program_that_takes_the_copy_up_keeps_it() {
         yard.pass(MINUTE).await;
         yard.alter(destination(1), |host| host.kind = ours(destination(1)));
         yard.look(destination(1)).await;
-        yard.pass(4 * MINUTE).await;
+        yard.pass(pickup() / 2).await;
         yard.report(&task, ReportedState::Progress { bytes: 1 }).await;
-        yard.pass(20 * MINUTE).await;
+        yard.pass(4 * pickup()).await;
         yard.wait_until_applied().await;
         assert_eq!(yard.views.load().task(task.id).unwrap().state, TaskState::Working);
         yard.finish(&task).await;

@@ -3,6 +3,7 @@
 use reelyard_protocol::worker::{Report, Reports, ReportsTaken, TaskOrders};
 use reelyard_worker::downloader::copying::order::CopyOrder;
 use reelyard_worker::downloader::copying::transfers::TransferAction;
+use reelyard_worker::downloader::managers::node_link::MOST_REPORTS;
 
 use super::{Fetch, PendingWorkerCall, SimulatedWorker};
 use crate::simulation::environment::context::Context;
@@ -15,8 +16,6 @@ use crate::trace;
 const WAIT: u64 = 8000;
 /// The additional timeout of every call, in milliseconds.
 const PATIENCE: u64 = 4000;
-/// The largest number of reports in one call.
-const MOST_REPORTS: usize = 256;
 
 impl SimulatedHost {
     #[allow(clippy::panic, reason = "callers have checked the program of the host")]

@@ -41,7 +41,7 @@ use crate::kept_state::state_store::StateStore;
 const ASK_FOR_REELYARD_EVERY: Duration = Duration::from_secs(60);
 
 /// The largest number of reports in one call.
-const MOST_REPORTS: usize = 256;
+pub const MOST_REPORTS: usize = 256;
 
 /// The shortest time between two deliveries of reports. With small files many reports arrive together, and
 /// one call sends them.
