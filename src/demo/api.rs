@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use reelyard_api::{
-    ExplainView, LoginLinkInfo, NewTokenInfo, Page, ShareInfo, StatusView, TaskView,
+    ExplainView, INVITATION_TTL, LoginLinkInfo, NewTokenInfo, Page, ShareInfo, StatusView, TaskView,
 };
 use reelyard_core::names::FileName;
 use reelyard_protocol::http_client;
@@ -114,7 +114,7 @@ impl DemoApi {
     /// A secret with which nodes can join, within 15 minutes.
     pub async fn invite(&self) -> Result<String> {
         let name = format!("invite-{:08x}", fastrand::u32(..));
-        let wanted = json!({ "name": name, "scopes": ["cluster:join"], "ttl": "15m" });
+        let wanted = json!({ "name": name, "scopes": ["cluster:join"], "ttl": INVITATION_TTL });
         let made: NewTokenInfo = self.answer(&DemoRequest::post("tokens", Some(&wanted))).await?;
         Ok(made.token)
     }

@@ -1,6 +1,5 @@
 //! The HTTP server of a node: API, cfm's wire protocol and health checks.
 
-use reelyard_api::ProblemKind;
 use std::net::{IpAddr, TcpListener};
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::sync::Arc;
@@ -15,6 +14,7 @@ use actix_web::{App, HttpMessage, web};
 use futures::StreamExt;
 use percent_encoding::percent_decode_str;
 use reelyard_access::rights::{Caller, Rights, Subject};
+use reelyard_api::{API, ProblemKind};
 use reelyard_core::host::HostAddr;
 use reelyard_core::open_files;
 use reelyard_core::token::SharedToken;
@@ -116,7 +116,7 @@ pub fn serve(
             .service(web::resource("/guide/pictures/{name}").route(api::read().to(guide::picture)))
             .service(web::resource("/guide/{topic}").route(api::read().to(guide::chapter)))
             .service(
-                web::scope(api::API)
+                web::scope(API)
                     .wrap(middleware::from_fn(api::with_members))
                     .wrap(middleware::from_fn(with_token))
                     .wrap(middleware::from_fn(api::with_promise))
@@ -199,7 +199,7 @@ async fn with_token(
     let Some(state) = request.app_data::<web::Data<NodeHttpState>>().cloned() else {
         return Ok(next.call(request).await?.map_into_boxed_body());
     };
-    let path = request.path().strip_prefix(api::API).unwrap_or_default();
+    let path = request.path().strip_prefix(API).unwrap_or_default();
     if !path.starts_with(WORKERS) {
         let is_login = request.method() == Method::POST && path == sessions::PATH;
         if !is_login {
@@ -319,7 +319,7 @@ async fn check_body(
     let mut payload = request.take_payload();
     let mut body = web::BytesMut::new();
     while let Some(piece) = payload.next().await {
-        let piece = piece?;
+        let piece = piece.map_err(ProblemResponse::from)?;
         if body.len() + piece.len() > limit {
             let detail = format!("the body is longer than {limit} bytes");
             return Err(ProblemResponse::new(ProblemKind::TooLarge, detail).into());

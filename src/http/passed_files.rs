@@ -8,28 +8,21 @@ use actix_web::web::{self, Bytes};
 use actix_web::{HttpRequest, HttpResponse};
 use futures::stream;
 use reelyard_core::event::RequestId;
-use reelyard_links::{ArchiveForOther, CountedThere, FileForOther, NotPassed};
-use reelyard_shares::share_expiry::{ClientKey, ShareError, ShareId, TakeDownload};
-use serde::Deserialize;
+use reelyard_links::{ArchiveForOther, FileForOther};
+use reelyard_protocol::cluster::shared_files::{
+    ArchiveAsked, BytesAsked, CountAsked, CountRefused, CountedThere, NotPassed,
+};
+use reelyard_shares::share_expiry::{ClientKey, ShareError, ShareId, ShareRefusal, TakeDownload};
 
 use super::forwarding::ForwardedBy;
 use super::node_state::NodeHttpState;
-
-/// Bytes of a file that another node asks for.
-#[derive(Clone, Copy, Debug, Deserialize)]
-pub struct BytesAsked {
-    /// The first byte. None asks for the state of the file.
-    pub from: Option<u64>,
-    /// The byte after the last one.
-    pub to: Option<u64>,
-}
 
 /// `GET /shared-files/{id}`, for other nodes only.
 pub async fn answer(
     request: HttpRequest,
     state: web::Data<NodeHttpState>,
     id: web::Path<String>,
-    asked: web::Query<BytesAsked>,
+    asked: Option<web::Query<BytesAsked>>,
 ) -> HttpResponse {
     if !is_of_node(&request) {
         return HttpResponse::NotFound().finish();
@@ -39,11 +32,8 @@ pub async fn answer(
         Some(files) => web::block(move || files.open(id)).await.unwrap_or(Err(NotPassed::Unknown)),
         None => Err(NotPassed::Away),
     };
-    let (from, to) = match (asked.from, asked.to) {
-        (Some(from), Some(to)) => (from, to),
-        _ => {
-            return HttpResponse::Ok().json(opened.map(|file| file.facts().clone()));
-        }
+    let Some(BytesAsked { from, to }) = asked.map(web::Query::into_inner) else {
+        return HttpResponse::Ok().json(opened.map(|file| file.facts().clone()));
     };
     let Ok(file) = opened else { return HttpResponse::NotFound().finish() };
     let wanted = request.headers().get(header::IF_MATCH).map(|tag| tag.as_bytes());
@@ -68,12 +58,6 @@ pub async fn contents(
         None => Ok(Err(NotPassed::Away)),
     };
     HttpResponse::Ok().json(looked.unwrap_or(Err(NotPassed::Unknown)))
-}
-
-/// An archive that another node asks for.
-#[derive(Clone, Copy, Debug, Deserialize)]
-pub struct ArchiveAsked {
-    checked: bool,
 }
 
 /// `GET /shared-files/{id}/archive`, for other nodes only.
@@ -107,14 +91,6 @@ fn archive_bytes(
     })
 }
 
-/// A download that the leader counts for another node.
-#[derive(Clone, Debug, Deserialize)]
-pub struct CountAsked {
-    client: u64,
-    ranged: bool,
-    request: String,
-}
-
 /// `GET /shared-files/{id}/count`, for other nodes only: counts a download, once for each request id.
 pub async fn count(
     request: HttpRequest,
@@ -131,10 +107,21 @@ pub async fn count(
     let asked = TakeDownload { id, client, ranged, request };
     let counted: CountedThere = match state.actors.share_expiry.ask(asked).await {
         Ok(Ok(_)) => Ok(()),
-        Ok(Err(ShareError::Refused(why))) => Err(Some(why)),
+        Ok(Err(ShareError::Refused(why))) => Err(count_refused(&why)),
         Ok(Err(ShareError::Journal(_))) | Err(_) => Err(None),
     };
     HttpResponse::Ok().json(counted)
+}
+
+/// The refusal in the form for other nodes. None for one that says nothing about the share: the same request is sent
+/// again.
+fn count_refused(why: &ShareRefusal) -> Option<CountRefused> {
+    match why {
+        ShareRefusal::Unknown => Some(CountRefused::Unknown),
+        ShareRefusal::Ended { why } => Some(CountRefused::Ended { why: why.word().to_owned() }),
+        ShareRefusal::Exhausted => Some(CountRefused::Exhausted),
+        _ => None,
+    }
 }
 
 /// Whether another node opened the stream for itself. A request that it passes on has the address of its client.

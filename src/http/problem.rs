@@ -5,6 +5,7 @@ use std::marker::PhantomData;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use actix_web::error::PayloadError;
 use actix_web::http::{StatusCode, header};
 use actix_web::{HttpResponse, ResponseError};
 use reelyard_access::access::{AccessError, AccessRefusal};
@@ -45,7 +46,8 @@ pub type CommitProblems = (
 );
 
 /// The problems that every call can answer.
-pub const OF_EVERY_CALL: [ProblemKind; 5] = [
+pub const OF_EVERY_CALL: [ProblemKind; 6] = [
+    ProblemKind::Starting,
     ProblemKind::BadRequest,
     ProblemKind::Unauthorized,
     ProblemKind::Forbidden,
@@ -255,6 +257,17 @@ impl From<CommitError> for ProblemResponse {
             }
             CommitError::TooLarge { .. } => ProblemResponse::new(ProblemKind::TooLarge, detail),
         }
+    }
+}
+
+/// The body of a request did not arrive whole.
+impl From<PayloadError> for ProblemResponse {
+    fn from(error: PayloadError) -> Self {
+        let kind = match error {
+            PayloadError::Overflow => ProblemKind::TooLarge,
+            _ => ProblemKind::BadBody,
+        };
+        ProblemResponse::new(kind, format!("the body: {error}"))
     }
 }
 

@@ -18,12 +18,15 @@ use hyper::body::Incoming;
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper_util::rt::TokioIo;
 use reelyard_journal::Journal;
-use reelyard_links::{
-    CountedThere, NotPassed, OtherNodes, PassedBytes, PassedFile, Passing, SharedContents,
-    SharedFileFacts,
+use reelyard_links::{OtherNodes, PassedBytes, PassedFile, Passing};
+use reelyard_protocol::cluster::shared_files::{
+    ArchiveAsked, BytesAsked, CountAsked, CountRefused, CountedThere, NO_CLIENT, NotPassed,
+    SharedContents, SharedFileCall, SharedFileFacts, client_line,
 };
 use reelyard_replication::{CallTarget, CommitError, Leadership, Member};
-use reelyard_shares::share_expiry::{RootName, ShareError, ShareId, TakeDownload};
+use reelyard_shares::share_expiry::{
+    RootName, ShareEnding, ShareError, ShareId, ShareRefusal, TakeDownload,
+};
 use serde::de::DeserializeOwned;
 use tokio::io::AsyncWriteExt;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
@@ -175,7 +178,8 @@ impl MemberFiles {
         slot: OwnedSemaphorePermit,
     ) -> io::Result<Result<PassedBytes, NotPassed>> {
         let mut sender = self.open(member).await?;
-        let target = format!("/shared-files/{id}/archive?checked={is_checked}");
+        let call = SharedFileCall::Archive(ArchiveAsked { checked: is_checked });
+        let target = call.target(&id.to_string());
         let limit = if is_checked { CHECK_TIME } else { ANSWER_TIME };
         let answer = timeout(limit, sender.send_request(request(&target, None)?)).await?;
         let answer = answer.map_err(io::Error::other)?;
@@ -192,7 +196,7 @@ impl MemberFiles {
         id: ShareId,
         root: RootName,
     ) -> Result<(Member, SharedContents), NotPassed> {
-        let target = format!("/shared-files/{id}/contents");
+        let target = SharedFileCall::Contents.target(&id.to_string());
         let found = self.search(root, LIST_TIME, |member| {
             let target = target.clone();
             Box::pin(async move { self.look_up::<SharedContents>(member, &target).await })
@@ -215,7 +219,7 @@ impl MemberFiles {
         let stream = self.cluster.transport().open_forward(&target).await;
         let mut stream = stream.map_err(io::Error::other)?;
         // The node asks for itself, and not for a client.
-        stream.write_all(b"0.0.0.0:0\n").await?;
+        stream.write_all(client_line(&NO_CLIENT.to_string()).as_bytes()).await?;
         let shaken = in_short_reads().handshake(TokioIo::new(stream)).await;
         let (sender, connection) = shaken.map_err(io::Error::other)?;
         tokio::spawn(async move {
@@ -229,10 +233,10 @@ impl MemberFiles {
     async fn count(&self, leader: Member, asked: &TakeDownload) -> io::Result<CountedThere> {
         let TakeDownload { id, client, ranged, request } = asked;
         let mut sender = self.open(leader).await?;
-        let (client, request) = (client.0, request.0);
-        let call =
-            format!("/shared-files/{id}/count?client={client}&ranged={ranged}&request={request}");
-        Ok(serde_json::from_slice(&answer(&mut sender, &call).await?)?)
+        let (client, ranged, request) = (client.0, *ranged, request.0.to_string());
+        let call = SharedFileCall::Count(CountAsked { client, ranged, request });
+        let answer = answer(&mut sender, &call.target(&id.to_string())).await?;
+        Ok(serde_json::from_slice(&answer)?)
     }
 }
 
@@ -265,6 +269,18 @@ fn passed_bytes(
     let (sender, bytes) = mpsc::channel(AHEAD);
     tokio::spawn(pump(answer.into_body(), sender, slot));
     Ok(bytes)
+}
+
+/// The refusal of a leader that counts no download. None if its ending is not known here.
+fn refusal_of(refused: CountRefused) -> Option<ShareRefusal> {
+    Some(match refused {
+        CountRefused::Unknown => ShareRefusal::Unknown,
+        CountRefused::Exhausted => ShareRefusal::Exhausted,
+        CountRefused::Ended { why } => {
+            let why = ShareEnding::ALL.into_iter().find(|ending| ending.word() == why)?;
+            ShareRefusal::Ended { why }
+        }
+    })
 }
 
 /// Why no member has the file. The root is away only if it is away at each of them.
@@ -309,7 +325,7 @@ impl OtherNodes for MemberFiles {
     ) -> Passing<'_, Result<Box<dyn PassedFile>, NotPassed>> {
         Box::pin(async move {
             let slot = self.slot().ok_or(NotPassed::Unknown)?;
-            let target = format!("/shared-files/{id}");
+            let target = SharedFileCall::Facts.target(&id.to_string());
             let found = self.search(root, ANSWER_TIME, |member| {
                 let target = target.clone();
                 Box::pin(async move { self.look_up::<SharedFileFacts>(member, &target).await })
@@ -356,8 +372,10 @@ impl OtherNodes for MemberFiles {
             let unknown = CommitError::Unknown { request: asked.request };
             match timeout(COUNT_TIME, self.count(member, &asked)).await {
                 Ok(Ok(Ok(()))) => Ok(()),
-                Ok(Ok(Err(Some(refusal)))) => Err(refusal.into()),
-                Ok(Ok(Err(None))) | Err(_) => Err(unknown.into()),
+                Ok(Ok(Err(why))) => {
+                    Err(why.and_then(refusal_of).map_or(unknown.into(), Into::into))
+                }
+                Err(_) => Err(unknown.into()),
                 Ok(Err(error)) => {
                     tracing::debug!(leader, %error, "the leader was not asked to count a download");
                     Err(unknown.into())
@@ -375,7 +393,8 @@ impl PassedFile for FileAtMember {
     fn fetch(&mut self, range: Range<u64>) -> Passing<'_, io::Result<PassedBytes>> {
         Box::pin(async move {
             let Range { start, end } = range;
-            let target = format!("/shared-files/{}?from={start}&to={end}", self.id);
+            let call = SharedFileCall::Bytes(BytesAsked { from: start, to: end });
+            let target = call.target(&self.id.to_string());
             let request = request(&target, Some(&self.facts.etag))?;
             let sending = async {
                 self.sender.ready().await?;

@@ -6,6 +6,9 @@ use reelyard_core::cluster_id::{ClusterId, StoreId};
 use reelyard_core::event::Epoch;
 use serde::{Deserialize, Serialize};
 
+/// Lifetime of an invitation to a cluster, unless its maker wants another one.
+pub const INVITATION_TTL: &str = "15m";
+
 /// The outcome of a transfer of the lead.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct LeadTransfer {

@@ -23,6 +23,9 @@ mod span;
 mod status;
 mod yard;
 
+/// The path of this version of the API.
+pub const API: &str = "/api/v1";
+
 pub use access::audit::{AuditActorInfo, AuditRowInfo};
 pub use access::caller::{CallerInfo, CallerKind};
 pub use access::session::{LoginLinkInfo, NewSessionInfo, SessionInfo, WantedSession};
@@ -40,7 +43,9 @@ pub use change::{
     BackOffChange, Change, ChangeEvent, ChangeKind, ConfigurationChange, LeadershipChange, Reset,
     TaskChange,
 };
-pub use cluster::{ClusterView, LeadTransfer, MemberInfo, MemberRank, SnapshotProgressView};
+pub use cluster::{
+    ClusterView, INVITATION_TTL, LeadTransfer, MemberInfo, MemberRank, SnapshotProgressView,
+};
 pub use config::{
     RecordedSetting, ReloadView, SettingChange, SettingsRecorded, SettingsVersionInfo,
     SettingsVersionView, WantedSettings,

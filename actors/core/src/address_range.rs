@@ -23,6 +23,14 @@ impl CallerAddress {
     }
 }
 
+/// The key of limits per caller: an IPv4 address, or an IPv6 network of 64 bits, because one caller has all of it.
+pub fn caller_network(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        v4 @ IpAddr::V4(_) => v4,
+        IpAddr::V6(v6) => Ipv6Addr::from(u128::from(v6) & !u128::from(u64::MAX)).into(),
+    }
+}
+
 impl From<IpAddr> for CallerAddress {
     fn from(address: IpAddr) -> Self {
         CallerAddress(address.to_canonical())
@@ -251,5 +259,14 @@ mod tests {
         assert_eq!(error, "\"10.0.0.1/8\" has bits behind its prefix: the network is 10.0.0.0/8");
         let long = "x".repeat(10_000).parse::<AddressRange>().unwrap_err().to_string();
         assert!(long.len() < 200, "{long}");
+    }
+
+    #[test]
+    fn one_network_is_one_caller() {
+        let network = |text: &str| caller_network(text.parse().unwrap());
+        assert_eq!(network("2001:db8:1:2:3::4"), network("2001:db8:1:2::9"));
+        assert_ne!(network("2001:db8:1:2::9"), network("2001:db8:1:3::9"));
+        assert_eq!(network("::ffff:192.0.2.1"), network("192.0.2.1"));
+        assert_ne!(network("192.0.2.1"), network("192.0.2.2"));
     }
 }

@@ -27,4 +27,4 @@ pub mod traffic;
 pub use system::{bounded_read, mounts, open_files, private_dir, task_threads};
 pub use text::counted;
 pub use text::{display_text, rate_text};
-pub use time::{backoff, boot, clock, cluster_time, durations, elapsed_time};
+pub use time::{backoff, boot, burst_limit, clock, cluster_time, durations, elapsed_time};

@@ -5,14 +5,14 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use std::sync::Arc;
 
 use reelyard_file_server::SendWatch;
+use reelyard_protocol::cluster::shared_files::{NotPassed, SharedContents, SharedFileFacts};
 use reelyard_shares::share_expiry::{Share, ShareId, ShareKind, ShareLookup};
 use tokio::sync::mpsc;
 
 use crate::access::roots::{NotOpened, OpenedShare};
-use crate::other_nodes::{NotPassed, SharedFileFacts};
 use crate::serving::archive::{ArchiveChunk, PendingArchive};
 use crate::serving::download::validators;
-use crate::serving::pages::listing::{SharedContents, contents};
+use crate::serving::pages::listing::contents;
 use crate::serving::watch::DownloadWatch;
 use crate::state::{DisplayName, ShareServerState};
 

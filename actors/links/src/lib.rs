@@ -25,11 +25,8 @@ pub use access_log::{
 };
 pub use counters::ShareServerCounters;
 pub use for_others::{ArchiveForOther, FileForOther, SharedFiles};
-pub use other_nodes::{
-    CountedThere, NotPassed, OtherNodes, PassedBytes, PassedFile, Passing, SharedFileFacts,
-};
+pub use other_nodes::{OtherNodes, PassedBytes, PassedFile, Passing};
 pub use server::{ShareServer, ShareServerCollaborators, ShareServerMeter};
-pub use serving::pages::listing::{DirectoryEntry, DirectoryListing, SharedContents};
 pub use serving::pages::qr_picture;
 pub use settings::{LinksConfig, PublicUrl, ShareServerSettings};
 pub use tls_settings::{ApiTlsConfig, CertificateFile, ShareTlsConfig, WorkerTlsConfig};

@@ -9,42 +9,15 @@ use std::ops::Range;
 use std::pin::Pin;
 
 use actix_web::web::Bytes;
-use reelyard_shares::share_expiry::{RootName, ShareError, ShareId, ShareRefusal, TakeDownload};
-use serde::{Deserialize, Serialize};
+use reelyard_protocol::cluster::shared_files::{NotPassed, SharedContents, SharedFileFacts};
+use reelyard_shares::share_expiry::{RootName, ShareError, ShareId, TakeDownload};
 use tokio::sync::mpsc;
-
-use crate::serving::pages::listing::SharedContents;
 
 /// A future of a trait object.
 pub type Passing<'f, T> = Pin<Box<dyn Future<Output = T> + Send + 'f>>;
 
 /// Bytes of a file or an archive, as they arrive. A failure ends them.
 pub type PassedBytes = mpsc::Receiver<io::Result<Bytes>>;
-
-/// The state of a file, as the node that has it describes it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SharedFileFacts {
-    /// Size in bytes.
-    pub size: u64,
-    /// The entity tag, with its quotes.
-    pub etag: String,
-    /// Seconds since 1970 of the last change.
-    pub modified: u64,
-}
-
-/// Why another node has no file of a share.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum NotPassed {
-    /// It sees the root, and there is no such file.
-    Absent,
-    /// It does not see the root either.
-    Away,
-    /// It does not answer, does not know the share yet, or its disk failed. Nothing is known about the root.
-    Unknown,
-    /// It sees the directory, and cannot make an archive of it, for this reason.
-    NoArchive(String),
-}
 
 /// A file at another node.
 pub trait PassedFile: Send + Sync {
@@ -98,6 +71,3 @@ pub trait OtherNodes: Send + Sync {
     /// It is refused, or may not be counted. Then the same request can be sent again.
     fn take(&self, asked: TakeDownload) -> Passing<'_, Result<(), ShareError>>;
 }
-
-/// The answer of a leader that was asked to count a download. Without a refusal it may or may not be counted.
-pub type CountedThere = Result<(), Option<ShareRefusal>>;

@@ -3,13 +3,13 @@
 
 use std::net::IpAddr;
 
+use reelyard_core::address_range::caller_network;
 use reelyard_file_server::SendFailure;
 use reelyard_file_server::certificate::Certificate;
 use reelyard_file_server::http::request_head::BadHead;
 use reelyard_file_server::server::{Answered, ConnectionHandover, FileService, ServedRequest};
 use reelyard_shares::share_expiry::{ShareId, ShareLookup};
 
-use crate::access::client_address::client_network;
 use crate::access::link::{self, LinkResource};
 use crate::access_log::{LinkAccess, SentAnswer};
 use crate::serving::link_head::link_head;
@@ -63,7 +63,7 @@ impl FileService for ShareServerState {
     /// A trusted proxy has no limit, because many visitors use it.
     fn limited_client(&self, peer: IpAddr) -> Option<IpAddr> {
         let is_trusted = self.settings.trusted_proxies.contains(&peer);
-        (!is_trusted).then(|| client_network(peer))
+        (!is_trusted).then(|| caller_network(peer))
     }
 
     fn certificate(&self) -> Option<Certificate> {

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use clap::{Args, Subcommand};
-use reelyard_api::Ttl;
+use reelyard_api::{INVITATION_TTL, Ttl};
 use reelyard_console::address::ROOT;
 
 use super::{certs, forming, members};
@@ -51,7 +51,7 @@ enum MemberCommand {
     #[command(visible_alias = "add")]
     Invite {
         /// Lifetime of the secret.
-        #[arg(long, default_value = "15m")]
+        #[arg(long, default_value = INVITATION_TTL)]
         ttl: Ttl,
     },
     /// Make the node of this configuration a member. Its data directory must be empty.

@@ -5,16 +5,14 @@ use std::collections::BTreeSet;
 
 use actix_web::http::Method;
 use actix_web::{FromRequest, Handler, HttpResponse, Responder, Route, guard, middleware, web};
-use reelyard_api::{ProblemKind, ProblemSet};
+use reelyard_api::{API, ProblemKind, ProblemSet};
 use utoipa::__dev::{SchemaReferences, Tags};
 use utoipa::openapi::path::{HttpMethod, Operation};
 use utoipa::openapi::{RefOr, Schema};
 
 use crate::http::access::{self, CallRights};
+use crate::http::forwarding::LeaderNeed;
 use crate::http::problem::{OF_EVERY_BODY, OF_EVERY_CALL, OF_EVERY_READ, Refusal};
-
-/// The path prefix of the API.
-pub const API: &str = "/api/v1";
 
 /// The answer of a handler. Its type names the problems that the call can answer.
 pub trait Answer {
@@ -83,8 +81,10 @@ impl ApiCall {
         if operation.request_body.is_some() {
             refusals.extend(OF_EVERY_BODY);
         }
+        let path = P::path();
+        refusals.extend(refused_on_the_way(&method, &path));
         ApiCall {
-            path: P::path(),
+            path,
             method,
             operation,
             rights,
@@ -120,6 +120,18 @@ impl ApiCall {
     fn is_read(&self) -> bool {
         self.method == Method::GET && !self.held
     }
+}
+
+/// The problems of a call that goes to the leader, if it does not get there or is not answered.
+fn refused_on_the_way(method: &Method, path: &str) -> Vec<ProblemKind> {
+    if LeaderNeed::of(method, &format!("{API}{path}")) == LeaderNeed::None {
+        return Vec::new();
+    }
+    let mut kinds = vec![ProblemKind::NotLeader, ProblemKind::Busy];
+    if !method.is_safe() {
+        kinds.push(ProblemKind::OutcomeUnknown);
+    }
+    kinds
 }
 
 /// A route for GET and HEAD.

@@ -6,8 +6,9 @@ use reelyard_access::rights::AccessScope::{
     AccessRead, AccessWrite, AuditRead, BoxesRead, BoxesWrite, ClusterWrite, ConfigRead,
     ConfigWrite, SharesRead, SharesWrite, YardRead, YardWrite,
 };
+use reelyard_api::API;
 
-use super::api_call::{API, ApiCall};
+use super::api_call::ApiCall;
 use super::node_calls::{config, config_versions, document, events, overview, status};
 use crate::http::access::CallRights::{Known, LeaseInPath, LeaseOfPool, Open, OwnWorker, Scope};
 use crate::http::api::access_calls::{sessions, tokens, users, whoami};
@@ -185,4 +186,32 @@ fn of_the_node() -> Vec<ApiCall> {
         ApiCall::of::<workers::__path_tasks, _, _>(OwnWorker, workers::tasks).held(),
         ApiCall::of::<workers::__path_reports, _, _>(OwnWorker, workers::reports),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use reelyard_api::ProblemKind::{Busy, NotLeader, OutcomeUnknown, Starting};
+
+    use super::*;
+    use crate::http::forwarding::LeaderNeed;
+
+    #[test]
+    fn calls_declare_how_they_fail_on_the_way_to_the_leader() {
+        let mut forwarded = 0;
+        for call in all() {
+            let mut expected = BTreeSet::from([Starting]);
+            if LeaderNeed::of(&call.method, &format!("{API}{}", call.path)) != LeaderNeed::None {
+                forwarded += 1;
+                expected.extend([NotLeader, Busy]);
+                if !call.method.is_safe() {
+                    expected.insert(OutcomeUnknown);
+                }
+            }
+            let (method, path) = (&call.method, &call.path);
+            assert!(call.refusals.is_superset(&expected), "{method} {path}: {:?}", call.refusals);
+        }
+        assert!(forwarded > 20, "only {forwarded}");
+    }
 }

@@ -17,7 +17,7 @@ pub(in crate::http) mod share_calls;
 pub(in crate::http) mod yard_calls;
 
 pub use access_calls::sessions;
-pub use api_call::{API, read};
+pub use api_call::read;
 pub use calls::operations;
 pub use member_addresses::with_members;
 pub use openapi::text as document;

@@ -7,13 +7,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
 use actix_web::http::Method;
-use reelyard_api::{Problem, ProblemKind, WantedTerms};
+use reelyard_api::{API, Problem, ProblemKind, WantedTerms};
 use serde_json::{Map, Value, json};
 use utoipa::openapi::path::HttpMethod;
 use utoipa::openapi::{Components, InfoBuilder, OpenApiBuilder, Paths};
 use utoipa::{PartialSchema, ToSchema};
 
-use super::api_call::{API, ApiCall};
+use super::api_call::ApiCall;
 use super::calls;
 use crate::http::access::CallRights;
 use crate::http::problem::PROBLEM_JSON;

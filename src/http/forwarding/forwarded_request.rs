@@ -10,10 +10,12 @@ use futures::StreamExt;
 use futures::stream::{self, LocalBoxStream};
 use http_body_util::StreamBody;
 use hyper::body::Frame;
-use reelyard_api::{IDEMPOTENCY_KEY, NamedBody, has_request_id, is_repeatable, new_request_id};
+use reelyard_api::{
+    API, IDEMPOTENCY_KEY, NamedBody, has_request_id, is_repeatable, new_request_id,
+};
 
 use super::followed_leader::LeaderLost;
-use crate::http::api::API;
+use crate::http::problem::ProblemResponse;
 
 /// The longest body that is kept for another attempt.
 const KEPT_BODY: usize = 64 << 10;
@@ -76,11 +78,11 @@ impl ForwardedRequest {
     ///
     /// # Errors
     /// The client did not send the body.
-    pub async fn of(request: &mut ServiceRequest) -> Result<Self, PayloadError> {
+    pub async fn of(request: &mut ServiceRequest) -> Result<Self, ProblemResponse> {
         let mut payload = request.take_payload();
         let (mut body, mut is_whole) = (BytesMut::new(), true);
         while let Some(part) = payload.next().await {
-            body.extend_from_slice(&part?);
+            body.extend_from_slice(&part.map_err(ProblemResponse::from)?);
             if body.len() > KEPT_BODY {
                 is_whole = false;
                 break;
@@ -234,6 +236,9 @@ fn call_in(path: &str) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
+    use actix_web::test::TestRequest;
+    use reelyard_api::ProblemKind;
+
     use super::*;
 
     #[test]
@@ -254,6 +259,20 @@ mod tests {
         }
         for form in ["/console/access/tokens/new", "/console/cluster/invite", "/login", "/tasks"] {
             assert!(!id(Method::POST, form), "{form}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_body_that_breaks_off_is_refused_as_a_problem() {
+        for (error, expected) in [
+            (PayloadError::EncodingCorrupted, ProblemKind::BadBody),
+            (PayloadError::Overflow, ProblemKind::TooLarge),
+        ] {
+            let mut request = TestRequest::post().uri("/api/v1/shares").to_srv_request();
+            let parts = stream::once(async { Err(error) });
+            request.set_payload(Payload::Stream { payload: Box::pin(parts) });
+            let refused = ForwardedRequest::of(&mut request).await.err().unwrap();
+            assert_eq!(refused.kind(), expected);
         }
     }
 }

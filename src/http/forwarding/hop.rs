@@ -15,6 +15,7 @@ use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
 use reelyard_api::{Problem, ProblemKind};
 use reelyard_cluster::NodeStream;
+use reelyard_protocol::cluster::shared_files::client_line;
 use reelyard_replication::{CallTarget, CommitError, Leadership};
 use tokio::io::AsyncWriteExt;
 use tokio::time::{Instant, sleep, timeout_at};
@@ -177,7 +178,7 @@ async fn pass_on(
             HopOutcome::Lost(reason) => {
                 let reason = format!("node {} led, and {reason}", target.node);
                 if lost.is_some() || !request.is_repeatable() {
-                    return Err(outcome_unknown(&reason, request.request_id()));
+                    return Err(unanswered(&reason, request));
                 }
                 lost = Some(reason);
                 until = Instant::now() + leader.silence_left();
@@ -189,14 +190,18 @@ async fn pass_on(
         sleep(RETRY).await;
     }
     match lost {
-        Some(reason) => Err(outcome_unknown(&reason, request.request_id())),
+        Some(reason) => Err(unanswered(&reason, request)),
         None => Err(no_leader(&why)),
     }
 }
 
-fn outcome_unknown(reason: &str, request_id: Option<&RepetitionId>) -> ProblemResponse {
+/// The refusal of a request that a leader may have taken. A read changes nothing, so its outcome is not unknown.
+fn unanswered(reason: &str, request: &ForwardedRequest) -> ProblemResponse {
+    if request.is_read() {
+        return no_leader(reason);
+    }
     tracing::debug!(reason, "a request was not answered by the leader");
-    let next = match request_id {
+    let next = match request.request_id() {
         Some(RepetitionId::InBody(id)) => format!("repeat it with \"request_id\": \"{id}\""),
         Some(RepetitionId::InHeader(id)) => {
             format!("repeat it with the header \"Idempotency-Key: {id}\"")
@@ -270,7 +275,7 @@ async fn send(
     mut stream: NodeStream,
     request: &mut ForwardedRequest,
 ) -> Result<hyper::Response<Incoming>, NotForwarded> {
-    stream.write_all(format!("{}\n", request.client()).as_bytes()).await?;
+    stream.write_all(client_line(request.client()).as_bytes()).await?;
     let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
     actix_web::rt::spawn(async move {
         // The answer reports the same failure.
@@ -295,5 +300,23 @@ async fn examine(answer: HttpResponse) -> HopOutcome {
         }
         Ok(Err(error)) => HopOutcome::Lost(error.to_string()),
         Err(_) => HopOutcome::Lost("its refusal is too long".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use actix_web::test::TestRequest;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn only_a_change_without_an_answer_has_an_unknown_outcome() {
+        for (request, expected) in [
+            (TestRequest::get().uri("/api/v1/plan"), ProblemKind::NotLeader),
+            (TestRequest::post().uri("/api/v1/plan"), ProblemKind::OutcomeUnknown),
+        ] {
+            let forwarded = ForwardedRequest::of(&mut request.to_srv_request()).await.unwrap();
+            assert_eq!(unanswered("it was silent", &forwarded).kind(), expected);
+        }
     }
 }

@@ -1,8 +1,7 @@
 //! The requests that go to the leader.
 
 use actix_web::http::Method;
-
-use crate::http::api::API;
+use reelyard_api::API;
 
 /// Changes that are of one node.
 const OF_THE_NODE: [&str; 1] = ["/config/reload"];

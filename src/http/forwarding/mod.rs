@@ -15,3 +15,4 @@ mod passed_answer;
 pub use accepted_stream::{ForwardedBy, accept};
 pub use forwarded_waits::ForwardedWaits;
 pub use hop::to_leader;
+pub use leader_routes::LeaderNeed;

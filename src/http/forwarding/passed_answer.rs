@@ -6,6 +6,7 @@ use actix_web::HttpResponse;
 use actix_web::body::{BodyStream, BoxBody, MessageBody};
 use actix_web::http::StatusCode;
 use actix_web::http::header::{self, HeaderMap, HeaderName, HeaderValue};
+use actix_web::mime::TEXT_EVENT_STREAM;
 use actix_web::web::Bytes;
 use futures::future::ready;
 use futures::stream::{self, Stream, StreamExt};
@@ -17,7 +18,6 @@ use reelyard_replication::Leadership;
 use super::followed_leader::FollowedLeader;
 use super::forwarded_request::OF_CONNECTION;
 use super::forwarded_waits::WaitPlace;
-use crate::http::api::call_parts::event_stream::EVENT_STREAM;
 
 /// The same answer for the client. Events of a read end with the lead of their node: the client asks again, and gets
 /// those of the next leader. Another body breaks off if its node is lost and sends nothing more. The place is taken until
@@ -103,5 +103,5 @@ pub fn until_another_leads(journal: &Journal, events: BoxBody) -> BoxBody {
 /// Whether the body of an answer has server-sent events.
 pub fn has_events(headers: &HeaderMap) -> bool {
     let kind = headers.get(header::CONTENT_TYPE);
-    kind.is_some_and(|kind| kind.as_bytes().starts_with(EVENT_STREAM.as_bytes()))
+    kind.is_some_and(|kind| kind.as_bytes().starts_with(TEXT_EVENT_STREAM.as_ref().as_bytes()))
 }

@@ -1,16 +1,16 @@
 //! Failed attempts per address and per account. Pure.
 
 use std::hash::{BuildHasher, RandomState};
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::IpAddr;
 use std::time::Duration;
+
+use reelyard_core::address_range::caller_network;
+use reelyard_core::burst_limit::BurstLimit;
 
 use super::bounded_map::BoundedMap;
 
-/// How many failures are allowed at once.
-const AT_ONCE: u32 = 10;
-
-/// One more failure is allowed after this time.
-const EVERY: Duration = Duration::from_secs(6);
+/// How many failures are allowed at once, and after which time one more.
+const LIMIT: BurstLimit = BurstLimit::new(10, Duration::from_secs(6));
 
 /// Largest number of addresses. Those without an attempt for the longest time give way.
 const MOST_ADDRESSES: usize = 65_536;
@@ -60,7 +60,7 @@ impl GuessLimiter {
         account: Option<&str>,
         now: Duration,
     ) -> Result<(), RetryAfter> {
-        next(self.by_address.get(&network(address)), now)?;
+        next(self.by_address.get(&caller_network(address)), now)?;
         if let Some(account) = account {
             next(self.by_account.get(&self.account(account)), now)?;
         }
@@ -77,7 +77,7 @@ impl GuessLimiter {
         account: Option<&str>,
         now: Duration,
     ) -> Result<(), RetryAfter> {
-        let network = network(address);
+        let network = caller_network(address);
         let used_by_address = next(self.by_address.get(&network), now)?;
         if let Some(account) = account {
             let account = self.account(account);
@@ -91,9 +91,9 @@ impl GuessLimiter {
     /// An admitted attempt was right: it no longer counts, and the failures of its account are forgotten. Those of
     /// other accounts from the address stay.
     pub fn record_success(&mut self, address: IpAddr, account: Option<&str>) {
-        let network = network(address);
+        let network = caller_network(address);
         if let Some(used) = self.by_address.get(&network) {
-            self.by_address.insert(network, used.saturating_sub(EVERY));
+            self.by_address.insert(network, used.saturating_sub(LIMIT.every()));
         }
         if let Some(account) = account {
             let account = self.account(account);
@@ -106,20 +106,9 @@ impl GuessLimiter {
     }
 }
 
-/// The key of an address: an IPv4 address, or an IPv6 network of 64 bits, because one caller has all of it.
-fn network(address: IpAddr) -> IpAddr {
-    match address.to_canonical() {
-        v4 @ IpAddr::V4(_) => v4,
-        IpAddr::V6(v6) => Ipv6Addr::from(u128::from(v6) & !u128::from(u64::MAX)).into(),
-    }
-}
-
-/// The time until which failures are used after one more. It lies ahead of `now` by at most the time of
-/// [`AT_ONCE`] failures.
+/// The time until which failures are used after one more.
 fn next(used: Option<Duration>, now: Duration) -> Result<Duration, RetryAfter> {
-    let next = used.unwrap_or_default().max(now) + EVERY;
-    let wait = next.saturating_sub(now + EVERY * AT_ONCE);
-    if wait.is_zero() { Ok(next) } else { Err(RetryAfter(wait)) }
+    LIMIT.one_more(used, now).map_err(RetryAfter)
 }
 
 #[cfg(test)]
@@ -148,11 +137,11 @@ mod tests {
         let mut limiter = GuessLimiter::default();
         assert_eq!(admitted(&mut limiter, "10.0.0.1", None, START), 10);
         let refused = limiter.check(address("10.0.0.1"), None, START);
-        assert_eq!(refused, Err(RetryAfter(EVERY)));
+        assert_eq!(refused, Err(RetryAfter(LIMIT.every())));
         assert_eq!(refused.unwrap_err().to_string(), "too many failed attempts: try again in 7 s");
-        assert_eq!(admitted(&mut limiter, "10.0.0.1", None, START + EVERY), 1);
-        assert_eq!(admitted(&mut limiter, "10.0.0.1", None, START + EVERY * 3), 2);
-        assert_eq!(admitted(&mut limiter, "10.0.0.1", None, START + EVERY * 1000), 10);
+        assert_eq!(admitted(&mut limiter, "10.0.0.1", None, START + LIMIT.every()), 1);
+        assert_eq!(admitted(&mut limiter, "10.0.0.1", None, START + LIMIT.every() * 3), 2);
+        assert_eq!(admitted(&mut limiter, "10.0.0.1", None, START + LIMIT.every() * 1000), 10);
         assert_eq!(admitted(&mut limiter, "10.0.0.2", None, START), 10, "another address");
     }
 

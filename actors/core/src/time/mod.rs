@@ -2,6 +2,7 @@
 
 pub mod backoff;
 pub mod boot;
+pub mod burst_limit;
 pub mod clock;
 pub mod cluster_time;
 pub mod durations;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use reelyard_core::address_range::caller_network;
 use reelyard_core::event::RequestId;
 use reelyard_file_server::http::request_head::RequestHead;
 use reelyard_replication::CommitError;
@@ -14,7 +15,7 @@ use reelyard_shares::share_expiry::{
 };
 use tokio::time::{sleep, timeout};
 
-use super::client_address::{client, client_network};
+use super::client_address::client;
 use super::passwords::of_basic;
 use super::refusal::LinkRefusal;
 use super::roots::NotOpened;
@@ -60,7 +61,7 @@ impl ShareServerState {
         if let Some(why) = (self.not_ready)() {
             return Err(LinkRefusal::NotNow(why));
         }
-        let network = client_network(client);
+        let network = caller_network(client);
         if let Err(wait) = self.guesses.may(&network) {
             return Err(LinkRefusal::Throttled(wait));
         }
@@ -176,7 +177,7 @@ impl ShareServerState {
         share: &Share,
         client: IpAddr,
     ) -> Result<(), LinkRefusal> {
-        let key = ClientKey::of(share.id(), client_network(client));
+        let key = ClientKey::of(share.id(), caller_network(client));
         let may = |downloads: DownloadLimit<'_>| {
             share.exhausted().is_none() || downloads.taken_by(key).is_some()
         };
@@ -186,7 +187,7 @@ impl ShareServerState {
     /// Whether a client may download everything: a download is left, or the client has already
     /// started a counted one.
     pub(crate) fn may_begin(&self, share: &Share, client: IpAddr) -> bool {
-        let key = ClientKey::of(share.id(), client_network(client));
+        let key = ClientKey::of(share.id(), caller_network(client));
         let may = |downloads: DownloadLimit<'_>| {
             downloads.left() > 0 || downloads.in_part_by(key).is_some()
         };
@@ -241,7 +242,7 @@ impl ShareServerState {
     ) -> Result<(), LinkRefusal> {
         if share.downloads().is_some() {
             let (id, request) = (share.id(), RequestId::random());
-            let key = ClientKey::of(id, client_network(client));
+            let key = ClientKey::of(id, caller_network(client));
             let asked = TakeDownload { id, client: key, ranged, request };
             let answer = timeout(TAKE_PATIENCE, self.counted(asked)).await;
             match answer.unwrap_or(Err(CommitError::Unknown { request }.into())) {

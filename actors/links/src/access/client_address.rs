@@ -45,15 +45,6 @@ fn read(hop: &[u8]) -> Option<IpAddr> {
     text.parse().ok().or_else(with_port).or_else(in_brackets)
 }
 
-/// The key that limits per client use: an IPv4 address, or an IPv6 network of 64 bits, because one
-/// customer has all of it.
-pub(crate) fn client_network(client: IpAddr) -> IpAddr {
-    match client {
-        IpAddr::V4(_) => client,
-        IpAddr::V6(v6) => Ipv6Addr::from(u128::from(v6) & !u128::from(u64::MAX)).into(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -97,12 +88,5 @@ mod tests {
             let client = behind(garbage);
             assert_eq!((client.address, client.garbled), (proxy, Some(garbage.as_bytes())));
         }
-    }
-
-    #[test]
-    fn one_network_is_one_line() {
-        assert_eq!(client_network(ip("2001:db8:1:2:3::4")), client_network(ip("2001:db8:1:2::9")));
-        assert_ne!(client_network(ip("2001:db8:1:2::9")), client_network(ip("2001:db8:1:3::9")));
-        assert_eq!(client_network(ip("192.0.2.1")), ip("192.0.2.1"));
     }
 }

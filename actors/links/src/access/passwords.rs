@@ -9,11 +9,11 @@ use argon2::Argon2;
 use argon2::password_hash::{PasswordHasher, PasswordVerifier, phc};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use reelyard_core::address_range::caller_network;
 use reelyard_shares::share_expiry::{PasswordHash, Share, ShareId};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
-use super::client_address::client_network;
 use super::refusal::LinkRefusal;
 use super::throttle::Throttle;
 use crate::settings::ShareServerSettings;
@@ -110,7 +110,7 @@ impl Passwords {
         client: IpAddr,
     ) -> Result<(), LinkRefusal> {
         let Some(hash) = share.password() else { return Ok(()) };
-        let network = client_network(client);
+        let network = caller_network(client);
         // Only clients with a known right password skip the limits. Otherwise throttled guesses
         // would still reveal something.
         let from = network.to_string();

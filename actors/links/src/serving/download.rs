@@ -12,6 +12,7 @@ use reelyard_file_server::http::conditions::{
 };
 use reelyard_file_server::http::response_head::{BodyLength, ResponseHead};
 use reelyard_file_server::{CHECK_EVERY, FileBody, SendFailure, SendWatch, Sending};
+use reelyard_protocol::cluster::shared_files::SharedFileFacts;
 use reelyard_shares::share_expiry::Share;
 use tokio::time::{Instant, timeout};
 
@@ -19,7 +20,7 @@ use super::link_head::{disposition, link_head, media_type};
 use super::link_request::LinkRequest;
 use crate::access::refusal::LinkRefusal;
 use crate::access::roots::OpenedShare;
-use crate::other_nodes::{PassedBytes, SharedFileFacts};
+use crate::other_nodes::PassedBytes;
 use crate::serving::file_source::FileSource;
 use crate::state::{DisplayName, ShareServerState};
 
@@ -32,14 +33,8 @@ pub(crate) async fn answer(
     state: &ShareServerState,
 ) -> Result<Option<Box<dyn SendWatch>>, SendFailure> {
     let prepared = prepare(link_request, state).await;
-    let checked = prepared.and_then(|prepared| {
-        state.check_still_live(&prepared.share)?;
-        Ok(prepared)
-    });
-    match checked {
-        Ok(prepared) => send(link_request, state, prepared).await,
-        Err(refusal) => link_request.refuse(&refusal, state).await.map(|()| None),
-    }
+    let send = |prepared| send(link_request, state, prepared);
+    link_request.answer(state, prepared, |prepared| &prepared.share, send).await
 }
 
 /// A file that is ready to be sent, or the answer instead of it.

@@ -1,11 +1,11 @@
 //! The file or directory of a share, wherever it is.
 
+use reelyard_protocol::cluster::shared_files::{NotPassed, SharedContents};
 use reelyard_shares::share_expiry::{Share, ShareKind};
 
 use crate::access::refusal::LinkRefusal;
 use crate::access::roots::{NotOpened, OpenedShare};
-use crate::other_nodes::{NotPassed, OtherNodes, PassedBytes, PassedFile};
-use crate::serving::pages::listing::SharedContents;
+use crate::other_nodes::{OtherNodes, PassedBytes, PassedFile};
 use crate::state::ShareServerState;
 
 /// Where the bytes of a shared file are.

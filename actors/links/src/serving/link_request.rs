@@ -2,9 +2,9 @@
 
 use std::net::IpAddr;
 
-use reelyard_file_server::SendFailure;
 use reelyard_file_server::server::ServedRequest;
-use reelyard_shares::share_expiry::ShareId;
+use reelyard_file_server::{SendFailure, SendWatch};
+use reelyard_shares::share_expiry::{Share, ShareId};
 
 use super::link_head::link_head;
 use crate::access::refusal::LinkRefusal;
@@ -31,6 +31,28 @@ impl LinkRequest<'_> {
     pub(crate) fn client(&self, state: &ShareServerState) -> IpAddr {
         let forwarded = self.request.head.all("x-forwarded-for");
         state.client(self.request.peer().ip(), forwarded)
+    }
+
+    /// Sends what was prepared for a share, or refuses the request. A preparation may take long, so the share is checked
+    /// once more.
+    pub(crate) async fn answer<P, F>(
+        &self,
+        state: &ShareServerState,
+        prepared: Result<P, LinkRefusal>,
+        share: impl FnOnce(&P) -> &Share,
+        send: impl FnOnce(P) -> F,
+    ) -> Result<Option<Box<dyn SendWatch>>, SendFailure>
+    where
+        F: Future<Output = Result<Option<Box<dyn SendWatch>>, SendFailure>>,
+    {
+        let checked = prepared.and_then(|prepared| {
+            state.check_still_live(share(&prepared))?;
+            Ok(prepared)
+        });
+        match checked {
+            Ok(prepared) => send(prepared).await,
+            Err(refusal) => self.refuse(&refusal, state).await.map(|()| None),
+        }
     }
 
     /// Refuses the request with plain text.

@@ -10,6 +10,7 @@ mod join;
 mod refusal;
 #[cfg(test)]
 mod sent_bytes;
+pub mod shared_files;
 
 pub use frame::{CallAnswerHead, CallHead, FRAME_LENGTH_BYTES, FrameTooLarge, frame_length};
 pub use greeting::{

@@ -8,9 +8,8 @@ use std::time::Duration;
 use actix_web::web::Bytes;
 use reelyard_integration_tests::probes::waiting::{PATIENCE, eventually};
 use reelyard_integration_tests::rigs::share_links::{A_DAY, ManualLinks, curl};
-use reelyard_links::{
-    NotPassed, OtherNodes, PassedBytes, PassedFile, Passing, SharedContents, SharedFileFacts,
-};
+use reelyard_links::{OtherNodes, PassedBytes, PassedFile, Passing};
+use reelyard_protocol::cluster::shared_files::{NotPassed, SharedContents, SharedFileFacts};
 use reelyard_shares::share_expiry::{
     RootName, ShareEnding, ShareError, ShareEvent, ShareId, TakeDownload,
 };

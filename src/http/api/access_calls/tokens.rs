@@ -6,7 +6,8 @@ use reelyard_access::access::{CreateToken, NewTokenEnd, RevokeToken, RotateToken
 use reelyard_access::rights::{Rights, TokenName};
 use reelyard_access::secrets::{TokenKind, TokenSecret, draw};
 use reelyard_api::{
-    NewTokenInfo, Page, ProblemKind, Rfc3339, TokenInfo, Ttl, WantedRotation, WantedToken, refused,
+    API, NewTokenInfo, Page, ProblemKind, Rfc3339, TokenInfo, Ttl, WantedRotation, WantedToken,
+    refused,
 };
 use reelyard_core::clock::Millis;
 
@@ -80,7 +81,7 @@ pub async fn create(
 ) -> Result<HttpResponse, TokenRefusal> {
     let created = create_token(&state, caller, &audit, wanted.into_inner().0).await?;
     let name = created.info.name.replace('/', "%2F");
-    let place = format!("{}/tokens/{name}", super::super::API);
+    let place = format!("{}/tokens/{name}", API);
     Ok(HttpResponse::Created().insert_header((LOCATION, place)).json(created))
 }
 

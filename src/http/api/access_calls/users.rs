@@ -5,7 +5,7 @@ use actix_web::{HttpResponse, web};
 use reelyard_access::access::{AddUser, ChangeUser, RemoveUser, UserChange};
 use reelyard_access::rights::UserName;
 use reelyard_access::secrets::UserPasswordHash;
-use reelyard_api::{Page, Password, UserInfo, WantedUser, WantedUserChange, refused};
+use reelyard_api::{API, Page, Password, UserInfo, WantedUser, WantedUserChange, refused};
 
 use crate::http::access::{RequestCaller, request_id};
 use crate::http::api::call_parts::Body;
@@ -77,7 +77,7 @@ pub async fn add(
     let user = state.actors.access.ask(add).await??;
     let info = UserInfo::of(&user, state.clock.now());
     audit.changed(None, Some(&info));
-    let place = format!("{}/users/{}", super::super::API, info.name);
+    let place = format!("{}/users/{}", API, info.name);
     Ok(HttpResponse::Created().insert_header((LOCATION, place)).json(info))
 }
 

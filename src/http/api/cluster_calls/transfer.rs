@@ -13,7 +13,7 @@ use crate::http::problem::{ProblemResponse, Refusal};
 
 type TransferRefusal = Refusal<(
     (refused::NotFound, refused::NotAllowed, refused::ChangedMeanwhile),
-    (refused::NotLeader, refused::Busy),
+    (refused::NotLeader, refused::Busy, refused::OutcomeUnknown),
 )>;
 
 /// The next leader.

@@ -2,7 +2,7 @@
 
 use actix_web::http::header::LOCATION;
 use actix_web::{HttpResponse, web};
-use reelyard_api::{Password, ProblemKind, ShareInfo, WantedShare, place, refused, term};
+use reelyard_api::{API, Password, ProblemKind, ShareInfo, WantedShare, place, refused, term};
 use reelyard_core::event::RequestId;
 use reelyard_links::{NotOpened, Roots};
 use reelyard_shares::share_expiry::{
@@ -49,7 +49,7 @@ pub async fn create(
     wanted: Body<WantedShare>,
 ) -> Result<HttpResponse, NewShareRefusal> {
     let share_info = create_share(&state, &caller, &audit, wanted.into_inner().0).await?;
-    let location = format!("{}/shares/{}", crate::http::api::API, share_info.id);
+    let location = format!("{}/shares/{}", API, share_info.id);
     Ok(HttpResponse::Created().insert_header((LOCATION, location)).json(share_info))
 }
 

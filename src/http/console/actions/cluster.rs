@@ -3,7 +3,7 @@
 use actix_web::web::{Data, Path, Query};
 use actix_web::{HttpRequest, HttpResponse};
 use reelyard_access::rights::AccessScope;
-use reelyard_api::{Ttl, WantedToken};
+use reelyard_api::{INVITATION_TTL, Ttl, WantedToken};
 use reelyard_console::pages::cluster::{ClusterPageModel, ClusterPageQuery};
 use reelyard_console::text::cluster as text;
 use serde::Deserialize;
@@ -22,9 +22,6 @@ use crate::http::console::refusal::ConsoleRefusal;
 use crate::http::console::visitor::Visitor;
 use crate::http::node_state::NodeHttpState;
 use crate::http::problem::{ProblemResponse, Refusal};
-
-/// Lifetime of an invitation.
-const TTL: &str = "15m";
 
 /// An action on a member, by its word in addresses.
 #[derive(Clone, Copy, Deserialize)]
@@ -73,7 +70,7 @@ async fn join_command(
     };
     let wrong = |error: &dyn std::fmt::Display| ProblemResponse::bad_request(error.to_string());
     let name = format!("invite-{:08x}", fastrand::u32(..)).parse();
-    let ttl: Ttl = TTL.parse().map_err(|error| wrong(&error))?;
+    let ttl: Ttl = INVITATION_TTL.parse().map_err(|error| wrong(&error))?;
     let wanted = WantedToken {
         name: Some(name.map_err(|error| wrong(&error))?),
         scopes: vec![AccessScope::ClusterJoin],

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::access::client_address::client_network;
 use crate::access::refusal::LinkRefusal;
+use reelyard_core::address_range::caller_network;
 
 /// The slots for archives. Cheap to clone.
 #[derive(Clone)]
@@ -55,7 +55,7 @@ impl ArchiveLimiter {
 
     /// Takes a slot for `client`.
     pub(crate) fn acquire(&self, client: IpAddr) -> Result<ArchiveSlot, NoArchiveSlot> {
-        let (network, mut taken) = (client_network(client), self.taken());
+        let (network, mut taken) = (caller_network(client), self.taken());
         let of_network = taken.by_network.get(&network).copied().unwrap_or(0);
         if of_network >= self.0.most_of_one && !self.0.trusted.contains(&client) {
             return Err(NoArchiveSlot::OfAddress);

@@ -16,6 +16,7 @@ use std::time::Duration;
 
 use reelyard_file_server::http::response_head::BodyLength;
 use reelyard_file_server::{CHECK_EVERY, SendFailure, SendWatch, Sending};
+use reelyard_protocol::cluster::shared_files::SharedContents;
 use reelyard_shares::share_expiry::{Share, ShareKind};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout};
@@ -23,7 +24,6 @@ use tokio::time::{Instant, timeout};
 use super::download::{LONGEST_SILENCE, silent_node};
 use super::link_head::{disposition, link_head};
 use super::link_request::LinkRequest;
-use super::pages::listing::SharedContents;
 use crate::access::refusal::LinkRefusal;
 use crate::access::roots::NotOpened;
 use crate::other_nodes::PassedBytes;
@@ -44,14 +44,8 @@ pub(crate) async fn answer(
     state: &ShareServerState,
 ) -> Result<Option<Box<dyn SendWatch>>, SendFailure> {
     let prepared = prepare(link_request, state).await;
-    let checked = prepared.and_then(|prepared| {
-        state.check_still_live(&prepared.share)?;
-        Ok(prepared)
-    });
-    match checked {
-        Ok(prepared) => send(link_request, state, prepared).await,
-        Err(refusal) => link_request.refuse(&refusal, state).await.map(|()| None),
-    }
+    let send = |prepared| send(link_request, state, prepared);
+    link_request.answer(state, prepared, |prepared| &prepared.share, send).await
 }
 
 /// An archive that is ready to be sent.

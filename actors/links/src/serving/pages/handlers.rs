@@ -16,10 +16,11 @@ use reelyard_console::card::{
 };
 use reelyard_console::text::Language;
 use reelyard_console::{BrowserChoices, LANGUAGE_COOKIE, THEME_COOKIE, Theme};
+use reelyard_protocol::cluster::shared_files::SharedContents;
 use reelyard_shares::share_expiry::{Share, ShareId};
 use serde::Deserialize;
 
-use super::listing::{SharedContents, contents};
+use super::listing::contents;
 use super::models::{linked_contents, moment, refusal_model};
 use super::qr::qr_picture;
 use crate::access::passwords::COOKIE;

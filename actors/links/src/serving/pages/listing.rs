@@ -4,10 +4,10 @@ use std::ffi::{CStr, CString};
 use std::fs::{File, Metadata};
 use std::io;
 
+use reelyard_protocol::cluster::shared_files::{DirectoryEntry, DirectoryListing, SharedContents};
 use reelyard_shares::share_expiry::ShareKind;
 use reelyard_shares::share_files::is_root_id_file;
 use rustix::fs::{AtFlags, Dir, FileType, statat};
-use serde::{Deserialize, Serialize};
 
 use crate::access::roots::{OpenedShare, open_beneath};
 
@@ -16,36 +16,6 @@ const MOST_ENTRIES: usize = 500;
 
 /// Largest number of entries that are read. Of a larger directory the rest is not counted.
 const MOST_READ: usize = 10_000;
-
-/// The contents of a share, as its page shows them.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum SharedContents {
-    /// A file with its size in bytes.
-    File(u64),
-    /// A directory with its listed entries.
-    Directory(DirectoryListing),
-}
-
-/// The listed entries of a directory.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct DirectoryListing {
-    /// The first entries: directories before files, each sorted by name.
-    pub entries: Vec<DirectoryEntry>,
-    /// Number of further entries that were read.
-    pub others: usize,
-    /// Whether the directory has more entries than were read.
-    pub goes_on: bool,
-}
-
-/// One entry of a directory.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct DirectoryEntry {
-    /// Name for display, not necessarily valid on disk.
-    pub name: String,
-    /// Size of a file in bytes; none for a directory.
-    pub size: Option<u64>,
-}
 
 /// Reads the contents of an opened share.
 pub(crate) fn contents(opened: &OpenedShare) -> io::Result<SharedContents> {

@@ -3,9 +3,9 @@
 use reelyard_console::Moment;
 use reelyard_console::card::{LinkContents, LinkRefusalKind, LinkRefusalModel, LinkedEntry};
 use reelyard_core::clock::Millis;
+use reelyard_protocol::cluster::shared_files::{DirectoryEntry, SharedContents};
 use reelyard_shares::share_expiry::{ShareEnding, ShareKind};
 
-use super::listing::SharedContents;
 use crate::access::refusal::LinkRefusal;
 
 /// An instant as pages show it.
@@ -18,10 +18,7 @@ pub(super) fn linked_contents(contents: SharedContents) -> LinkContents {
     match contents {
         SharedContents::File(size) => LinkContents::File(size),
         SharedContents::Directory(listing) => {
-            let entry = |entry: super::listing::DirectoryEntry| LinkedEntry {
-                name: entry.name,
-                size: entry.size,
-            };
+            let entry = |entry: DirectoryEntry| LinkedEntry { name: entry.name, size: entry.size };
             LinkContents::Directory {
                 entries: listing.entries.into_iter().map(entry).collect(),
                 others: listing.others,
