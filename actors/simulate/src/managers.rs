@@ -18,7 +18,7 @@ use reelyard_yard::catalog::sources::masters::Masters;
 use reelyard_yard::cfw_worker::HostObserved;
 use reelyard_yard::heartbeat::{Health, HealthChanged};
 use reelyard_yard::remover::{
-    Confirmation, CopyKey, Intent, RecentArrivals, Removal, RemovalBook, RemovalEvent,
+    Confirmation, CopyKey, Intent, LookedSize, RecentArrivals, Removal, RemovalBook, RemovalEvent,
     RemovalProposal, RemoverPieceContext, RemoverPolicy, RemoverView, RoomWanted, Spared,
 };
 use reelyard_yard::task_manager::plan::PlanningRound;
@@ -128,7 +128,7 @@ impl ManagersModel {
     }
 
     /// Gives the Remover the requested sizes of masters.
-    pub fn learn_sizes(&mut self, sizes: impl IntoIterator<Item = (FileId, u64)>) {
+    pub fn learn_sizes(&mut self, sizes: Vec<(FileId, LookedSize)>) {
         self.remover_policy.learn_sizes(sizes);
     }
 

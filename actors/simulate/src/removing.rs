@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use reelyard_yard::remover::{Intent, RemovalMode, WHILE_THERE_IS_MORE};
+use reelyard_core::names::FileId;
+use reelyard_yard::remover::{Intent, LookedSize, RemovalMode, WHILE_THERE_IS_MORE};
 
 use super::queue::ScheduledEvent;
 use super::simulation::Simulation;
@@ -21,8 +22,8 @@ impl Simulation {
         self.measures.removal_rounds += 1;
         let mut proposal = self.managers.propose(self.now);
         if !proposal.to_size.is_empty() {
-            let sizes = proposal.to_size.iter().map(|file| (*file, self.catalogue.size(*file)));
-            self.managers.learn_sizes(sizes);
+            let size = |file: &FileId| (*file, LookedSize::Bytes(self.catalogue.size(*file)));
+            self.managers.learn_sizes(proposal.to_size.iter().map(size).collect());
             proposal = self.managers.propose(self.now);
         }
         let mut next = self.rules.remover.interval;

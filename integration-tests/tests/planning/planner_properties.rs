@@ -238,6 +238,12 @@ fn a_hot_file_that_fits_nowhere_is_named_also_with_busy_sources() {
         wants.iter().map(|wish| (wish.size, wish.hits)).collect()
     };
     assert_eq!(named(&mut world), [(100, 9), (100, 8), (100, 7)], "hottest first");
+    // Without a source no copy would follow the removals.
+    for (up, expected) in [(false, 0), (true, 3)] {
+        case.sources[0].up = up;
+        world.see(case.source(0), &case.sources[0], None);
+        assert_eq!(named(&mut world).len(), expected);
+    }
     // The planner waits for a destination that has space and is down.
     case.destinations[1].up = false;
     case.destinations[1].room = Some(100);

@@ -404,9 +404,15 @@ impl RemoverWorld {
                     let file = demand(&intent.name);
                     assert!(intent.keeper.is_none() && !file.is_young, "{intent:?}");
                     *goes.entry(better).or_default().entry(intent.host).or_default() += SIZE;
-                    (gained, size) = (u64::from(demand(better).requests) * 1000, *better_size);
+                    // The copies of a file share its demand.
+                    let copies = |name| {
+                        self.policy.holders().copies(self.ids[self.index(name) as usize]) as u64
+                    };
+                    gained = u64::from(demand(better).requests) * 1000 / (copies(better) + 1);
+                    size = *better_size;
                     let kept = if file.graded { file.requests + file.longer } else { 0 };
-                    (lost, freed) = (lost + u64::from(kept) * 1000, freed + SIZE);
+                    lost += u64::from(kept) * 1000 / copies(&intent.name).max(1);
+                    freed += SIZE;
                 }
                 _ => {}
             }

@@ -20,6 +20,7 @@ pub use policy::disk_space::exchange_budget::ExchangeBudget;
 pub use policy::disk_space::room::{RoomSought, RoomVerdict, RoomWanted};
 pub use policy::duplicates::FileCopies;
 pub use policy::holders::{CopyHolder, CopyHolderStatus, CopyHolders};
+pub use policy::looked_size::LookedSize;
 pub use policy::memory::{RemoverPieceContext, RemoverPolicy};
 pub use policy::round::{Confirmation, Removal, RemovalProposal, RemoverWaits};
 pub use settings::{ExchangeRules, RemovalMode, RemoverSettings};

@@ -31,6 +31,14 @@ impl RequestRate {
         }
     }
 
+    /// The rate of one of several copies, which share the requests. Exact for one copy.
+    pub fn divided_by(self, copies: usize) -> Self {
+        match copies {
+            0 | 1 => self,
+            copies => RequestRate::of(self.per_day() / copies as f64),
+        }
+    }
+
     /// Thousandths of a request a day, for events.
     pub fn thousandths(self) -> u64 {
         (self.per_day() * 1000.0).round() as u64

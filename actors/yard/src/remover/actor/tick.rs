@@ -161,10 +161,10 @@ impl Remover {
         for (_, why) in &spared {
             proposal.spare(*why, 1);
         }
+        proposal.show_only(&spared, |name| self.replica.piece().file(name));
         let names = self.replica.piece().names();
         self.last = Some(RemovalRound::decided(at, took_us, &proposal, (&events, spared), names));
         if self.policy.settings().mode == RemovalMode::On && !events.is_empty() {
-            self.policy.counters.count_exchanges(&events);
             self.commit(events, ctx);
             // There may be more removals than one round allows, so the next round does not wait its
             // full time.

@@ -1,11 +1,9 @@
 //! Counters of the Remover, for the metrics.
 
-use std::collections::BTreeSet;
-
 use crate::remover::state::ending::Ending;
-use crate::remover::state::event::{Intent, RemovalEvent};
+use crate::remover::state::event::Intent;
 use crate::remover::state::reason::Reason;
-use crate::remover::state::removal_book::RemovalRecord;
+use crate::remover::state::removal_book::{RemovalBook, RemovalRecord};
 use serde::{Deserialize, Serialize};
 
 /// Counters since the start of the process.
@@ -72,17 +70,15 @@ impl RemovedFor {
 }
 
 impl RemoverCounters {
-    /// Counts the exchanges among committed decisions: each is one file on one host.
-    pub fn count_exchanges(&mut self, events: &[RemovalEvent]) {
-        let mut exchanges = BTreeSet::new();
-        for event in events {
-            if let RemovalEvent::Intended(Intent { host, reason, .. }) = event
-                && let Reason::Exchanged { better, .. } = reason
-            {
-                exchanges.insert((*host, better));
-            }
-        }
-        self.exchanges += exchanges.len() as u64;
+    /// Counts an exchange by the first of its removals on record. An exchange is one file on one host.
+    pub fn count_exchange(&mut self, intent: &Intent, book: &RemovalBook) {
+        let Reason::Exchanged { better, .. } = &intent.reason else { return };
+        let is_for_it = |open: &Intent| {
+            open.host == intent.host
+                && matches!(&open.reason, Reason::Exchanged { better: other, .. } if other == better)
+        };
+        let others = book.open().values().filter(|open| is_for_it(&open.intent)).count();
+        self.exchanges += u64::from(others == 1);
     }
 
     /// Counts one more removed copy.

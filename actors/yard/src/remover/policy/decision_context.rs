@@ -13,6 +13,7 @@ use super::arrivals::RecentArrivals;
 use super::disk_space::least_demanded::LeastDemanded;
 use super::disk_space::room::RoomWanted;
 use super::holders::{CopyHolder, CopyHolderStatus, CopyHolders};
+use super::looked_size::LookedSize;
 use crate::catalog::ranking::Ranking;
 use crate::catalog::sources::masters::Masters;
 use crate::remover::settings::RemoverSettings;
@@ -27,8 +28,8 @@ pub struct Inputs {
     pub ranking: Option<Arc<Ranking>>,
     /// The listing of the masters; none before the first.
     pub masters: Option<Arc<Masters>>,
-    /// Sizes of masters that were checked, in bytes; 0 where no master was found.
-    pub sizes: HashMap<FileId, u64>,
+    /// The answers of looks at masters about their sizes.
+    pub sizes: HashMap<FileId, LookedSize>,
     /// Files whose hits rise now.
     pub hot: RoaringBitmap,
     /// Files whose names begin with an ignored prefix.
@@ -102,8 +103,18 @@ impl<'a> RemoverDecisionContext<'a> {
 
     /// Size of the file in bytes, from a check of its master or from hitcount.history.
     pub fn size(&self, file: FileId) -> Option<u64> {
-        let looked_at = self.inputs.sizes.get(&file).copied().filter(|size| *size > 0);
-        looked_at.or_else(|| self.inputs.ranking.as_ref()?.size(file).filter(|size| *size > 0))
+        match self.inputs.sizes.get(&file) {
+            Some(LookedSize::Bytes(size)) if *size > 0 => Some(*size),
+            _ => self.inputs.ranking.as_ref()?.size(file).filter(|size| *size > 0),
+        }
+    }
+
+    /// Whether the master of a file was looked up for its size, and another look gains nothing now.
+    pub(super) fn has_no_size(&self, file: FileId) -> bool {
+        match self.inputs.sizes.get(&file) {
+            Some(LookedSize::Unknown { again }) => self.now < *again,
+            looked_at => looked_at.is_some(),
+        }
     }
 
     /// Why no copy of this file is ever removed; none if one may be.

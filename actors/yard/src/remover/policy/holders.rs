@@ -122,6 +122,11 @@ pub struct CopyHolders {
 }
 
 impl CopyHolders {
+    /// How many reachable hosts list a file.
+    pub fn copies(&self, file: FileId) -> usize {
+        self.repeats.copies(file)
+    }
+
     /// Replaces the set of destinations. The state of destinations in both sets is kept.
     pub fn set_hosts(&mut self, yard: impl IntoIterator<Item = (HostAddr, CopyHolderStatus)>) {
         let mut before = std::mem::take(&mut self.hosts);

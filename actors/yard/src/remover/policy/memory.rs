@@ -16,6 +16,7 @@ use super::decision_context::{Inputs, RemoverDecisionContext};
 use super::disk_space::least_demanded::LeastDemanded;
 use super::disk_space::room::{RoomVerdict, RoomWanted};
 use super::holders::{CopyHolderStatus, CopyHolders};
+use super::looked_size::LookedSize;
 use super::round::{Confirmation, Removal, RemovalProposal};
 use crate::catalog::load_balancer::rising::RisingHits;
 use crate::catalog::ranking::Ranking;
@@ -185,15 +186,14 @@ impl RemoverPolicy {
     pub fn set_masters(&mut self, masters: Arc<Masters>) {
         self.inputs.masters = Some(masters);
         // A master that was not found may exist now.
-        self.inputs.sizes.retain(|_, size| *size > 0);
+        self.inputs.sizes.retain(|_, size| *size != LookedSize::NoMaster);
     }
 
-    /// Takes sizes of masters that were checked; 0 where no master was found.
-    pub fn learn_sizes(&mut self, seen: impl IntoIterator<Item = (FileId, u64)>) {
+    /// Takes the sizes of masters that were looked up.
+    pub fn learn_sizes(&mut self, seen: Vec<(FileId, LookedSize)>) {
         if self.inputs.sizes.len() > MOST_SIZES {
             self.inputs.sizes.clear();
         }
-        let seen: Vec<(FileId, u64)> = seen.into_iter().collect();
         self.least_demanded.forget_hosts_of(&seen, &self.holders);
         self.inputs.sizes.extend(seen);
     }
@@ -256,7 +256,8 @@ impl RemoverPolicy {
         let deciding = self.decision_context(context);
         let grade = deciding.grade(file).unwrap_or(0);
         let old_hosts_carry = self.traits.old_hosts_carry(file);
-        deciding.exchange_outlook(WantsRoom { file, size, hits: 0, grade, old_hosts_carry })
+        let hits = u32::from(self.inputs.hot.contains(file.0));
+        deciding.exchange_outlook(WantsRoom { file, size, hits, grade, old_hosts_carry })
     }
 
     /// Only rounds that make room need it.
@@ -410,6 +411,9 @@ impl RemoverPolicy {
         now: Millis,
     ) {
         match (&applied.event, &applied.result) {
+            (RemovalEvent::Intended(intent), Ok(_)) if leads => {
+                self.counters.count_exchange(intent, book);
+            }
             (RemovalEvent::Ended { host, name, ending }, Ok(RemovalOutcome::Applied)) => {
                 let copy = (*host, book.file(name));
                 self.asked.remove(&copy);

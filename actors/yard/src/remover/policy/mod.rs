@@ -7,6 +7,7 @@ pub(in crate::remover) mod disk_space;
 pub(in crate::remover) mod duplicates;
 pub(in crate::remover) mod explain;
 pub(in crate::remover) mod holders;
+pub(in crate::remover) mod looked_size;
 pub(in crate::remover) mod memory;
 pub(in crate::remover) mod repeated_files;
 pub(in crate::remover) mod round;

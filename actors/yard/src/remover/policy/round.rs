@@ -2,14 +2,16 @@
 //! confirmation. Pure.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::time::Duration;
 
 use reelyard_core::clock::Millis;
 use reelyard_core::host::HostAddr;
-use reelyard_core::names::FileId;
+use reelyard_core::names::{FileId, FileName};
 
 use super::decision_context::{RemovalsUnderWay, RemoverDecisionContext};
 use super::disk_space::exchange_budget::ExchangeBudget;
-use super::disk_space::room::RoomSought;
+use super::disk_space::room::{RoomSought, RoomVerdict};
+use super::looked_size::LookedSize;
 use crate::catalog::MasterLook;
 use crate::remover::policy::disk_space::relief::Relief;
 use crate::remover::settings::RemoverSettings;
@@ -21,6 +23,9 @@ pub const MYSELF: &str = "remover";
 
 /// How many files' sizes are looked up after one round.
 const MOST_SIZED: usize = 64;
+
+/// The time after which a master is looked up again that could not be looked up.
+const SIZE_AGAIN_AFTER: Duration = Duration::from_secs(60);
 
 /// A proposed removal of a copy.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -104,6 +109,31 @@ impl RemovalProposal {
         self.per_host.get(&host).is_some_and(|(count, _)| *count >= settings.most_per_host)
     }
 
+    /// Adds verdicts on exchanges of which nothing follows. An exchange replaces another verdict on its file.
+    pub fn show_exchanges(&mut self, verdicts: Vec<RoomSought>) {
+        for sought in verdicts.into_iter().map(RoomSought::only_shown) {
+            let mut rooms = self.rooms.iter_mut();
+            match rooms.find(|known| known.wish.file == sought.wish.file) {
+                Some(known) if matches!(sought.verdict, RoomVerdict::Exchanged { .. }) => {
+                    *known = sought;
+                }
+                Some(_) => {}
+                None => self.rooms.push(sought),
+            }
+        }
+    }
+
+    /// Marks the exchanges of which a copy is kept after all.
+    pub fn show_only(&mut self, spared: &[(Removal, Spared)], file: impl Fn(&FileName) -> FileId) {
+        let better = spared.iter().filter_map(|(removal, _)| Some(removal.reason.better()?.0));
+        let in_vain: HashSet<FileId> = better.map(file).collect();
+        for sought in &mut self.rooms {
+            if in_vain.contains(&sought.wish.file) {
+                sought.verdict.show_only();
+            }
+        }
+    }
+
     /// Bytes that are removed from this host, if their sizes are known.
     pub fn bytes_from(&self, host: HostAddr) -> u64 {
         self.per_host.get(&host).map_or(0, |(_, bytes)| *bytes)
@@ -135,26 +165,31 @@ pub struct Confirmation {
 
 impl Confirmation {
     /// The confirmation of a proposal that was made at `asked_at`, by looks at its masters. Also answers the
-    /// sizes that were learnt. A master that was not seen has size 0.
+    /// sizes that were learnt.
     pub fn of(
         proposal: &RemovalProposal,
         asked_at: Millis,
         looks: Vec<(FileId, MasterLook)>,
-    ) -> (Self, Vec<(FileId, u64)>) {
+    ) -> (Self, Vec<(FileId, LookedSize)>) {
         let mut seen = Confirmation { asked_at, ..Confirmation::default() };
         let mut sizes = Vec::new();
         for (file, look) in looks {
             match look {
                 MasterLook::Found { size, .. } => {
-                    sizes.push((file, size));
+                    sizes.push((file, LookedSize::Bytes(size)));
                     seen.masters.insert(file)
                 }
                 MasterLook::Absent => seen.absent.insert(file),
                 MasterLook::Unknown => false,
             };
         }
-        let unseen = proposal.to_size.iter().filter(|file| !seen.masters.contains(*file));
-        sizes.extend(unseen.map(|file| (*file, 0)));
+        for file in proposal.to_size.iter().filter(|file| !seen.masters.contains(*file)) {
+            let size = match seen.absent.contains(file) {
+                true => LookedSize::NoMaster,
+                false => LookedSize::Unknown { again: asked_at.after(SIZE_AGAIN_AFTER) },
+            };
+            sizes.push((*file, size));
+        }
         (seen, sizes)
     }
 }
@@ -225,7 +260,7 @@ impl RemoverDecisionContext<'_> {
         let needed = match removal.reason.better() {
             // The mode may have changed since the proposal.
             Some(_) if is_for_demand && self.demand_in_force().is_none() => false,
-            Some((better, _)) => self.room_wanted.is_for(self.book.file(better)),
+            Some((better, _)) => self.room_wanted.needs(self.book.file(better), is_for_demand),
             None => true,
         };
         if self.inputs.hot.contains(removal.file.0) {

@@ -205,7 +205,12 @@ impl Planner {
         if matches!(round.waiting, None | Some(PlannerWaits::Source)) {
             self.walk(yard, &occupied, &mut pairing, &mut round);
             self.look_again(yard.now, &mut round);
-            self.want_exchanges(&occupied, &mut round);
+            if pairing.has_source() {
+                self.want_exchanges(&occupied, &mut round);
+            } else {
+                // No copy would follow the removals.
+                round.wants_room.clear();
+            }
         }
         self.look_further(more_fit, &mut round);
         round.parts = pairing.parts().clone();

@@ -231,6 +231,7 @@ fn exchange(
         host: match sought.verdict {
             RoomVerdict::Made { host, .. }
             | RoomVerdict::MadeEarlier { host }
+            | RoomVerdict::DidNotArrive { host, .. }
             | RoomVerdict::Exchanged { host, .. } => Some(host.to_string()),
             _ => None,
         },

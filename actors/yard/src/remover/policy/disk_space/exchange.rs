@@ -7,12 +7,15 @@
 //! Exchanges begin when the log was observed for that minimum time. Earlier most files have no request yet,
 //! and the demand is that of one part of the day.
 
+mod offer;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use reelyard_core::host::HostAddr;
 use reelyard_core::names::FileId;
 
+use self::offer::{ExchangeHost, ExchangeOffer, NoExchange, Victim};
 use super::exchange_budget::ExchangeBudget;
 use super::room::{MOST_JUDGED, RoomSought, RoomVerdict, RoomsJudged};
 use crate::catalog::popularity::popularity_order::PopularityOrder;
@@ -21,64 +24,13 @@ use crate::remover::policy::arrivals::is_within;
 use crate::remover::policy::decision_context::RemoverDecisionContext;
 use crate::remover::policy::holders::CopyHolder;
 use crate::remover::policy::round::{Removal, RemovalProposal};
+use crate::remover::settings::RemovalMode;
 use crate::remover::state::event::Intent;
 use crate::remover::state::reason::{Reason, Spared};
 use crate::room::{RoomMade, WantsRoom};
 
 /// The budget limits every span of 24 hours, not only calendar days.
 const BUDGET_PERIOD: Duration = Duration::from_secs(24 * 60 * 60);
-
-/// The largest number of copies that one file replaces.
-const MOST_VICTIMS: usize = 32;
-
-/// A host that can make room, and its copies with the least demand.
-struct ExchangeHost {
-    addr: HostAddr,
-    /// Free bytes below the limit of the disk, after all open tasks.
-    room: u64,
-    /// Bytes between the low-water mark and the limit, which only hot files use.
-    for_hot: u64,
-    /// The largest number of bytes that may be removed for one file.
-    share: u64,
-    /// Least demand for each byte first.
-    victims: Vec<Victim>,
-    /// Whether the size of a copy with as little demand is being looked up. Until then the host makes no offer.
-    is_unsized: bool,
-    /// Whether it makes room for another file in this round.
-    is_taken: bool,
-}
-
-/// Why no host makes an offer for a file.
-#[derive(Clone, Copy, Default)]
-struct NoExchange {
-    /// The smallest number of missing bytes on a host where it is more than one file may remove.
-    lacking: Option<u64>,
-    /// Whether one file may remove enough bytes on some host.
-    could_make_room: bool,
-    /// Whether such a host makes room for another file in this round.
-    is_taken: bool,
-    /// Whether such a host waits for the size of a copy.
-    is_unsized: bool,
-}
-
-/// A copy that may be removed.
-#[derive(Clone, Copy)]
-struct Victim {
-    file: FileId,
-    size: u64,
-    /// Requests a day, with the memory of deletion.
-    demand: f64,
-}
-
-/// The copies to remove on one host for one file.
-struct ExchangeOffer {
-    /// Index of the host.
-    host: usize,
-    goes: u64,
-    /// Requests a day for the removed copies, in the proportion of the bytes that the file uses.
-    lost: f64,
-    victims: Vec<Victim>,
-}
 
 impl<'a> RemoverDecisionContext<'a> {
     /// The demand for all files, if it is measured.
@@ -115,13 +67,17 @@ impl<'a> RemoverDecisionContext<'a> {
     pub fn propose_exchanges(&self, proposal: &mut RemovalProposal) {
         let Some(demand) = self.demand() else { return };
         let mut budget = self.budget(proposal);
+        let files = self.room_wanted.files.iter().copied();
         if self.demand_in_force().is_some() {
-            self.propose_exchanges_within(demand, &mut budget, proposal);
+            let wishes = files.filter(|wish| self.is_for_exchange(wish)).collect();
+            self.exchange_for(wishes, demand, &mut budget, proposal);
         } else {
-            let (mut trial, mut spent) = (proposal.clone(), budget);
-            self.propose_exchanges_within(demand, &mut spent, &mut trial);
-            let verdicts = trial.rooms.into_iter().skip(proposal.rooms.len());
-            proposal.rooms.extend(verdicts.map(RoomSought::only_shown));
+            let mut trial = proposal.clone();
+            trial.rooms.clear();
+            let mut spent = budget;
+            let wishes = files.filter(|wish| wish.hits < self.settings.make_room_hits).collect();
+            self.exchange_for(wishes, demand, &mut spent, &mut trial);
+            proposal.show_exchanges(trial.rooms);
             proposal.to_size = trial.to_size;
         }
         proposal.exchange_budget = Some(budget);
@@ -142,20 +98,6 @@ impl<'a> RemoverDecisionContext<'a> {
         Some(sought.only_shown().verdict)
     }
 
-    fn propose_exchanges_within(
-        &self,
-        demand: &PopularityOrder,
-        budget: &mut ExchangeBudget,
-        proposal: &mut RemovalProposal,
-    ) {
-        let files = self.room_wanted.files.iter();
-        let wishes: Vec<WantsRoom> =
-            files.filter(|wish| self.is_for_exchange(wish)).copied().collect();
-        if !wishes.is_empty() {
-            self.exchange_for(wishes, demand, budget, proposal);
-        }
-    }
-
     fn exchange_for(
         &self,
         wishes: Vec<WantsRoom>,
@@ -163,6 +105,9 @@ impl<'a> RemoverDecisionContext<'a> {
         budget: &mut ExchangeBudget,
         proposal: &mut RemovalProposal,
     ) {
+        if wishes.is_empty() {
+            return;
+        }
         if demand.observed() < self.settings.exchange.min_stay {
             let observed = demand.observed().as_secs();
             let needed = self.settings.exchange.min_stay.as_secs();
@@ -173,7 +118,8 @@ impl<'a> RemoverDecisionContext<'a> {
             return;
         }
         let largest = wishes.iter().map(|wish| wish.size).max().unwrap_or(0);
-        let made = self.rooms_made();
+        let made = self.rooms_for_exchanges();
+        let in_vain = self.exchanged_in_vain();
         let mut hosts = self.exchange_hosts(demand, largest, &made, proposal);
         let mut judged = RoomsJudged::default();
         for wish in wishes {
@@ -181,12 +127,15 @@ impl<'a> RemoverDecisionContext<'a> {
                 break;
             }
             let made_earlier = made.iter().find(|(_, room)| room.file == wish.file);
-            let verdict = match made_earlier {
-                Some((host, _)) => RoomVerdict::MadeEarlier { host: *host },
-                None => self.exchange(&wish, demand, &mut hosts, &mut budget.left, proposal),
+            let verdict = match (made_earlier, in_vain.get(&wish.file)) {
+                (Some((host, _)), _) => RoomVerdict::MadeEarlier { host: *host },
+                (None, Some(did_not_arrive)) => did_not_arrive.clone(),
+                (None, None) => {
+                    self.exchange(&wish, demand, &mut hosts, &mut budget.left, proposal)
+                }
             };
             let is_impossible = match verdict {
-                RoomVerdict::TooMuch { .. } => true,
+                RoomVerdict::TooMuch { .. } | RoomVerdict::DidNotArrive { .. } => true,
                 RoomVerdict::BudgetSpent { goes, .. } => goes > budget.bytes,
                 RoomVerdict::TooLittleDemand { needed: None, .. } => !hosts.is_empty(),
                 _ => false,
@@ -203,7 +152,8 @@ impl<'a> RemoverDecisionContext<'a> {
         left: &mut u64,
         proposal: &mut RemovalProposal,
     ) -> RoomVerdict {
-        let gained = demand.demand(wish.file).rate;
+        let copies = self.holders.copies(wish.file);
+        let gained = demand.demand(wish.file).rate.divided_by(copies + 1);
         let offer = match self.cheapest_offer(wish, hosts) {
             Ok(offer) => offer,
             Err(NoExchange { is_unsized: true, .. }) => return RoomVerdict::SizesUnknown,
@@ -243,7 +193,7 @@ impl<'a> RemoverDecisionContext<'a> {
             demand: gained.thousandths(),
             lost: thousandths(offer.lost),
             files: offer.victims.iter().map(|victim| self.name(victim.file).to_text()).collect(),
-            is_only_shown: false,
+            is_only_shown: self.settings.mode != RemovalMode::On,
         }
     }
 
@@ -261,6 +211,36 @@ impl<'a> RemoverDecisionContext<'a> {
         }
         let (better_demand, demand) = (gained.thousandths(), thousandths(victim.demand));
         Reason::Exchanged { better, better_size, better_demand, demand }
+    }
+
+    /// The rooms that were made, without those of hosts that cannot take their files now. Room for a file that was
+    /// hot is free for any file once it has cooled down.
+    fn rooms_for_exchanges(&self) -> BTreeMap<HostAddr, RoomMade> {
+        let mut made = self.rooms_made();
+        made.retain(|addr, room| {
+            self.can_take(*addr, room.file)
+                && (room.is_exchange || self.room_wanted.needs(room.file, false))
+        });
+        made
+    }
+
+    /// Files whose copies did not arrive although copies were exchanged for them on hosts that can take them. The
+    /// next exchange follows as late as for a copy that arrived. Otherwise a master that cannot be read would cost
+    /// other copies every hour.
+    fn exchanged_in_vain(&self) -> BTreeMap<FileId, RoomVerdict> {
+        let min_stay = self.settings.exchange.min_stay;
+        let mut in_vain = BTreeMap::new();
+        let ended = self.book.history().newest_first().map(|(_, record)| record);
+        for record in ended.filter(|record| is_within(record.at, min_stay, self.now)) {
+            let Reason::Exchanged { better, .. } = &record.reason else { continue };
+            let (file, host) = (self.book.file(better), record.host);
+            let has_none = self.holders.copies(file) == 0 && self.can_take(host, file);
+            if has_none && record.ending.is_gone() {
+                let wait = record.at.after(min_stay).since(self.now).as_secs();
+                in_vain.entry(file).or_insert(RoomVerdict::DidNotArrive { host, wait });
+            }
+        }
+        in_vain
     }
 
     /// The offer that loses the least demand, then the fewest bytes.
@@ -306,11 +286,7 @@ impl<'a> RemoverDecisionContext<'a> {
     ) -> Vec<ExchangeHost> {
         let mut busy: BTreeSet<HostAddr> =
             proposal.under_way.going.iter().map(|(host, _)| *host).collect();
-        for (host, room) in made {
-            if self.holders.get(*host).is_some_and(|holder| !holder.lists(room.file)) {
-                busy.insert(*host);
-            }
-        }
+        busy.extend(made.keys());
         let mut hosts = Vec::new();
         for (addr, holder) in self.holders.askable() {
             let Some(room) = self.present_room(addr, holder) else { continue };
@@ -349,7 +325,7 @@ impl<'a> RemoverDecisionContext<'a> {
         let (mut victims, mut without_size) = (Vec::new(), 0);
         let mut bytes = 0_u64;
         for file in self.least_demanded.of(addr).iter().copied() {
-            if victims.len() + without_size >= MOST_VICTIMS || bytes >= enough {
+            if victims.len() + without_size >= self.settings.most_per_host || bytes >= enough {
                 break;
             }
             if !holder.lists(file) {
@@ -367,12 +343,13 @@ impl<'a> RemoverDecisionContext<'a> {
             match self.size(file) {
                 Some(size) if size > share => {}
                 Some(size) => {
-                    let demand = demand.demand(file).kept_rate.per_day();
+                    let copies = self.holders.copies(file).max(1);
+                    let demand = demand.demand(file).kept_rate.divided_by(copies).per_day();
                     victims.push(Victim { file, size, demand });
                     bytes = bytes.saturating_add(size);
                 }
                 // Its master could not be checked: it is kept.
-                None if self.inputs.sizes.contains_key(&file) => {}
+                None if self.has_no_size(file) => {}
                 None => {
                     proposal.wants_size(file);
                     without_size += 1;
@@ -402,46 +379,6 @@ impl<'a> RemoverDecisionContext<'a> {
             }
         }
         ExchangeBudget { bytes, left: bytes.saturating_sub(spent) }
-    }
-}
-
-impl ExchangeHost {
-    /// The bytes that are missing for a file of this size.
-    fn lacking(&self, size: u64) -> u64 {
-        size.saturating_add(self.for_hot).saturating_sub(self.room).min(size)
-    }
-
-    /// The copies to remove for a file of this size: those with the least demand, without copies whose
-    /// removal gains nothing. None if that is not possible. An exchange frees no more than the file needs, so
-    /// it does not restore room that hot files use above the low-water mark.
-    fn offer(&self, host: usize, size: u64) -> Option<ExchangeOffer> {
-        let lacking = self.lacking(size);
-        if lacking == 0 || lacking > self.share || self.is_unsized || self.is_taken {
-            return None;
-        }
-        let mut victims: Vec<Victim> = Vec::new();
-        let mut goes = 0_u64;
-        for victim in &self.victims {
-            if goes >= lacking {
-                break;
-            }
-            goes += victim.size;
-            victims.push(*victim);
-        }
-        for index in (0..victims.len()).rev() {
-            if goes - victims[index].size >= lacking {
-                goes -= victims.remove(index).size;
-            }
-        }
-        let demand: f64 = victims.iter().map(|victim| victim.demand).sum();
-        // The rest of the freed bytes serves other files.
-        let lost = demand * (size as f64 / goes as f64).min(1.0);
-        (lacking..=self.share).contains(&goes).then_some(ExchangeOffer {
-            host,
-            goes,
-            lost,
-            victims,
-        })
     }
 }
 

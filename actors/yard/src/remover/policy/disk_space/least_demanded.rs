@@ -10,6 +10,7 @@ use reelyard_core::names::FileId;
 use crate::catalog::ranking::Ranking;
 use crate::cfw_worker::Inventory;
 use crate::remover::policy::holders::CopyHolders;
+use crate::remover::policy::looked_size::LookedSize;
 
 /// How many files of a host are kept. Those that an exchange must spare are among them.
 const MOST_FILES: usize = 256;
@@ -41,7 +42,7 @@ impl LeastDemanded {
     }
 
     /// Has the hosts sorted again that hold one of these files, whose sizes are known now.
-    pub fn forget_hosts_of(&mut self, sized: &[(FileId, u64)], holders: &CopyHolders) {
+    pub fn forget_hosts_of(&mut self, sized: &[(FileId, LookedSize)], holders: &CopyHolders) {
         self.hosts.retain(|addr, _| {
             let holder = holders.get(*addr);
             !holder.is_some_and(|holder| sized.iter().any(|(file, _)| holder.lists(*file)))

@@ -95,14 +95,15 @@ impl RemoverDecisionContext<'_> {
     fn rooms_awaited(&self) -> BTreeMap<HostAddr, RoomMade> {
         let mut made = self.rooms_made();
         made.retain(|addr, room| {
-            let takes = |host: &CopyHolder| {
-                host.is_askable()
-                    && host.status == CopyHolderStatus::Serves
-                    && !host.lists(room.file)
-            };
-            self.room_wanted.is_for(room.file) && self.holders.get(*addr).is_some_and(takes)
+            self.room_wanted.needs(room.file, room.is_exchange) && self.can_take(*addr, room.file)
         });
         made
+    }
+
+    /// Whether a host serves now and does not hold this file.
+    pub(super) fn can_take(&self, addr: HostAddr, file: FileId) -> bool {
+        let holder = self.holders.get(addr).filter(|host| host.is_askable());
+        holder.is_some_and(|host| host.status == CopyHolderStatus::Serves && !host.lists(file))
     }
 
     /// Completes room that was made and turned out too small, because other files arrived or a removed
@@ -244,7 +245,7 @@ impl RemoverDecisionContext<'_> {
             }
             match self.size(file) {
                 // Its master could not be checked, so its size is unknown: it is kept.
-                None if self.inputs.sizes.contains_key(&file) => {}
+                None if self.has_no_size(file) => {}
                 // A file of unknown size blocks the better ones after it until its size is known.
                 None => {
                     proposal.wants_size(file);
@@ -314,6 +315,7 @@ mod tests {
     use crate::catalog::sources::masters::Masters;
     use crate::cfw_worker::{HostObserved, Inventory};
     use crate::heartbeat::{Health, HealthChanged};
+    use crate::remover::policy::looked_size::LookedSize;
     use crate::remover::samples::{host, name};
     use crate::remover::{
         Confirmation, Ending, RecentArrivals, RemovalBook, RemovalEvent, RemovalOutcome,
@@ -518,7 +520,7 @@ mod tests {
         assert_eq!(proposal.removals, [], "200 of 300 went, and the next would be 200 more");
         let earlier = RoomVerdict::MadeEarlier { host: host(1) };
         assert_eq!(proposal.rooms[0].verdict, earlier);
-        yard.policy.learn_sizes([(yard.files[3], 80)]);
+        yard.policy.learn_sizes(vec![(yard.files[3], LookedSize::Bytes(80))]);
         let counted_at = std::mem::replace(&mut yard.read_at, NOW);
         yard.want(&[(0, 200, 9)], &[(1, 140)]);
         assert_eq!(yard.propose().rooms[0].verdict, earlier, "counted before the removal ended");
@@ -531,11 +533,19 @@ mod tests {
     #[test]
     fn no_more_copies_are_removed_for_a_file_that_has_cooled_down() {
         let mut yard = after_one_room();
-        yard.policy.learn_sizes([(yard.files[3], 80)]);
+        yard.policy.learn_sizes(vec![(yard.files[3], LookedSize::Bytes(80))]);
         yard.want(&[(0, 200, 5)], &[(1, 140)]);
         let proposal = yard.propose();
         assert_eq!(proposal.removals, []);
         assert_eq!(proposal.rooms[0].verdict, RoomVerdict::MadeEarlier { host: host(1) });
+    }
+
+    #[test]
+    fn room_for_a_file_that_cooled_down_is_free_for_the_next() {
+        let mut yard = after_one_room();
+        // It still is among the files with much demand.
+        yard.want(&[(0, 200, 0), (1, 200, 8)], &[(1, 0)]);
+        assert_eq!(MakeRoomFixture::goes(&yard.propose()), [(host(1), yard.files[3])]);
     }
 
     #[test]
@@ -617,7 +627,7 @@ mod tests {
         let proposal = yard.propose();
         assert_eq!(proposal.rooms[0].verdict, RoomVerdict::SizesUnknown);
         assert_eq!((proposal.masters(), proposal.removals.len()), (vec![yard.files[2]], 0));
-        yard.policy.learn_sizes([(yard.files[2], 290)]);
+        yard.policy.learn_sizes(vec![(yard.files[2], LookedSize::Bytes(290))]);
         assert_eq!(MakeRoomFixture::goes(&yard.propose()), [(host(1), yard.files[2])]);
     }
 

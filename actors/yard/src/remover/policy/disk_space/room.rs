@@ -27,9 +27,9 @@ pub struct RoomWanted {
 }
 
 impl RoomWanted {
-    /// Whether there still is no room for a file.
-    pub fn is_for(&self, file: FileId) -> bool {
-        self.files.iter().any(|wish| wish.file == file)
+    /// Whether a file still needs room. Room that is no exchange is only for a hot file.
+    pub fn needs(&self, file: FileId, by_exchange: bool) -> bool {
+        self.files.iter().any(|wish| wish.file == file && (by_exchange || wish.is_hot()))
     }
 }
 
@@ -107,7 +107,8 @@ pub enum RoomVerdict {
     SizesUnknown,
     /// It replaces other copies by this round.
     Exchanged {
-        /// Whether this is only shown, because `popularity.mode` is "shadow", or because the next round decides.
+        /// Whether this is only shown: the mode is "shadow" or "dry-run", one of the copies is kept after all, or the
+        /// next round decides.
         #[serde(default)]
         is_only_shown: bool,
         /// The host that removes other copies for it.
@@ -143,6 +144,13 @@ pub enum RoomVerdict {
         /// The time that exchanges need, in seconds.
         needed: u64,
     },
+    /// Copies were exchanged for it, and its copy did not arrive.
+    DidNotArrive {
+        /// The host where the copies were removed.
+        host: HostAddr,
+        /// The time until the next exchange for it, in seconds.
+        wait: u64,
+    },
     /// The exchanges of the last 24 hours used the budget.
     BudgetSpent {
         /// Bytes that would be removed for it.
@@ -160,15 +168,20 @@ pub enum RoomVerdict {
 
 impl RoomSought {
     /// The same decision, of which nothing follows.
-    pub(super) fn only_shown(mut self) -> Self {
-        if let RoomVerdict::Exchanged { is_only_shown, .. } = &mut self.verdict {
-            *is_only_shown = true;
-        }
+    pub(in crate::remover::policy) fn only_shown(mut self) -> Self {
+        self.verdict.show_only();
         self
     }
 }
 
 impl RoomVerdict {
+    /// Nothing follows of this decision.
+    pub(in crate::remover::policy) fn show_only(&mut self) {
+        if let RoomVerdict::Exchanged { is_only_shown, .. } = self {
+            *is_only_shown = true;
+        }
+    }
+
     /// In words, for people.
     pub fn words(&self) -> String {
         match self {
@@ -210,6 +223,11 @@ impl RoomVerdict {
                 let (observed, needed) = (rounded_time(*observed), rounded_time(*needed));
                 format!("exchanges need {needed} of event log, and {observed} are known")
             }
+            RoomVerdict::DidNotArrive { host, wait } => format!(
+                "copies on {host} were exchanged for it, and its copy did not arrive. The next exchange for it \
+                 can follow in {}",
+                rounded_time(*wait)
+            ),
             RoomVerdict::BudgetSpent { goes, left } => format!(
                 "the daily budget of exchanges is used: {goes} bytes would be removed, and {left} bytes \
                  are left"

@@ -313,6 +313,11 @@ impl Pairing {
         self.sources.iter().filter(|source| source.useful).map(|source| source.free).sum()
     }
 
+    /// Whether any source can serve copies, now or after its present ones.
+    pub fn has_source(&self) -> bool {
+        !self.sources.is_empty()
+    }
+
     /// Whether there is any destination.
     pub fn has_destination(&self) -> bool {
         !self.destinations.is_empty()

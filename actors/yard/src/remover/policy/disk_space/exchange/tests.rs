@@ -1,13 +1,15 @@
 use std::sync::Arc;
 
 use reelyard_core::clock::Millis;
+use reelyard_core::event::RequestId;
 use reelyard_core::host::HostKind;
 use reelyard_core::names::ByFile;
 use reelyard_core::settings::SettingValue;
 use reelyard_protocol::legacy::cfw::DiskFigures;
-use reelyard_replication::{InFlight, Piece};
+use reelyard_replication::{AppliedEvent, InFlight, Piece};
 
 use super::*;
+use crate::catalog::MasterLook;
 use crate::catalog::popularity::popularity_order::{FileDemand, KnownHours};
 use crate::catalog::ranking::{Ranking, SizedFile};
 use crate::catalog::sources::masters::Masters;
@@ -16,8 +18,8 @@ use crate::heartbeat::{Health, HealthChanged};
 use crate::remover::policy::arrivals::RecentArrivals;
 use crate::remover::samples::{host, name};
 use crate::remover::{
-    Confirmation, CopyHolderStatus, Ending, RemovalBook, RemovalEvent, RemoverPieceContext,
-    RemoverPolicy, RemoverSettings, RoomWanted,
+    Confirmation, CopyHolderStatus, Ending, LookedSize, RemovalBook, RemovalEvent,
+    RemoverPieceContext, RemoverPolicy, RemoverSettings, RoomWanted,
 };
 use crate::room::CountedRoom;
 use crate::settings::popularity::DailyBudget;
@@ -270,7 +272,7 @@ fn a_copy_of_unknown_size_is_looked_up_before_better_ones_go() {
         assert!(proposal.removals.is_empty());
         assert_eq!(proposal.rooms[0].verdict, RoomVerdict::SizesUnknown);
         assert_eq!(proposal.to_size, [yard.files[1]].into());
-        yard.policy.learn_sizes([(yard.files[1], size)]);
+        yard.policy.learn_sizes(vec![(yard.files[1], LookedSize::Bytes(size))]);
         let proposal = yard.propose(&[(0, 100)]);
         assert_eq!(yard.removed(&proposal)[0], expected, "the least demand for each byte");
     }
@@ -294,7 +296,8 @@ fn copies_are_sorted_again_once_their_sizes_are_known() {
         }
         assert!(proposal.removals.is_empty());
         asked.extend(proposal.to_size.iter().copied());
-        yard.policy.learn_sizes(proposal.to_size.into_iter().map(|file| (file, 50)));
+        let sizes = proposal.to_size.iter().map(|file| (*file, LookedSize::Bytes(50)));
+        yard.policy.learn_sizes(sizes.collect());
     }
     assert_eq!(asked, [yard.files[1], yard.files[2]]);
 }
@@ -303,7 +306,7 @@ fn copies_are_sorted_again_once_their_sizes_are_known() {
 fn a_copy_whose_size_cannot_be_known_stays_and_stops_nothing() {
     let rows = [("new", 100, 0, 9.0), ("unsized", 0, 1, 1.0), ("a", 100, 1, 2.0)];
     let mut yard = yard(&rows, 1, settings());
-    yard.policy.learn_sizes([(yard.files[1], 0)]);
+    yard.policy.learn_sizes(vec![(yard.files[1], LookedSize::NoMaster)]);
     let proposal = yard.propose(&[(0, 100)]);
     assert_eq!(yard.removed(&proposal), ["a"]);
     assert!(proposal.to_size.is_empty(), "it was looked up");
@@ -554,4 +557,137 @@ fn room_that_was_counted_before_a_removal_decides_nothing() {
         let proposal = yard.propose_with_hits(hits, &[(0, 100)]);
         assert!(proposal.removals.is_empty(), "{:?}", yard.removed(&proposal));
     }
+}
+
+/// Copies were exchanged on the first host for the first file.
+fn exchanged(yard: &mut ExchangeFixture, minutes_ago: i64) {
+    let (better, better_size) = (name("new"), 100);
+    let reason = Reason::Exchanged { better, better_size, better_demand: 9_000, demand: 1_000 };
+    let gone = yard.files.len() - 1;
+    yard.was_removed(gone, 100, reason, Millis(NOW.0 - 60_000 * minutes_ago));
+}
+
+fn is_down(yard: &mut ExchangeFixture, last: u8) {
+    let (host, from, to, at) = (host(last), Health::Up, Health::Down, NOW);
+    yard.policy.health_changed(&HealthChanged { host, from, to, at });
+    yard.set_hosts();
+}
+
+#[test]
+fn copies_are_exchanged_once_for_a_file_that_does_not_arrive() {
+    let rows =
+        [("new", 100, 0, 9.0), ("a", 100, 1, 1.0), ("b", 100, 2, 1.0), ("gone", 100, 0, 1.0)];
+    let mut yard = yard(&rows, 2, settings());
+    exchanged(&mut yard, 120);
+    let proposal = yard.propose(&[(0, 100)]);
+    assert!(proposal.removals.is_empty(), "{:?}", yard.removed(&proposal));
+    let verdict = &proposal.rooms[0].verdict;
+    let wait = 22 * 60 * 60;
+    assert_eq!(*verdict, RoomVerdict::DidNotArrive { host: host(1), wait });
+    assert!(verdict.words().ends_with("can follow in 22h"), "{}", verdict.words());
+    is_down(&mut yard, 1);
+    let proposal = yard.propose(&[(0, 100)]);
+    assert_eq!(yard.removed(&proposal), ["b"], "its host was lost");
+}
+
+#[test]
+fn room_on_a_host_that_is_down_keeps_no_file_waiting() {
+    let rows =
+        [("new", 100, 0, 9.0), ("a", 100, 1, 1.0), ("b", 100, 2, 1.0), ("gone", 100, 0, 1.0)];
+    let mut yard = yard(&rows, 2, settings());
+    exchanged(&mut yard, 10);
+    let earlier = RoomVerdict::MadeEarlier { host: host(1) };
+    assert_eq!(yard.propose(&[(0, 100)]).rooms[0].verdict, earlier);
+    is_down(&mut yard, 1);
+    let proposal = yard.propose(&[(0, 100)]);
+    assert_eq!(yard.removed(&proposal), ["b"]);
+}
+
+#[test]
+fn a_second_copy_gains_half_of_the_demand() {
+    for (holder, expected) in [(0, 1), (2, 0)] {
+        let rows = [("new", 100, holder, 9.0), ("a", 100, 1, 4.0)];
+        let mut yard = yard(&rows, 2, settings());
+        assert_eq!(yard.propose(&[(0, 100)]).removals.len(), expected);
+    }
+}
+
+#[test]
+fn a_large_file_may_replace_many_small_ones() {
+    let names: Vec<String> = (0..50).map(|number| format!("small-{number}")).collect();
+    let names: Vec<&'static str> = names.into_iter().map(|name| &*name.leak()).collect();
+    let mut rows: Vec<Row> = names.iter().map(|name| (*name, 10, 1, 0.1)).collect();
+    rows.push(("new", 400, 0, 99.0));
+    let mut yard = yard(&rows, 1, settings());
+    assert_eq!(yard.propose(&[(50, 400)]).removals.len(), 40);
+}
+
+#[test]
+fn a_master_without_an_answer_is_looked_up_again_after_a_minute() {
+    let rows = [("new", 100, 0, 9.0), ("unsized", 0, 1, 1.0)];
+    for (look, seconds_ago, expected) in
+        [(MasterLook::Unknown, 59, 0), (MasterLook::Unknown, 60, 1), (MasterLook::Absent, 60, 0)]
+    {
+        let mut yard = yard(&rows, 1, settings());
+        let proposal = yard.propose(&[(0, 100)]);
+        assert_eq!(proposal.to_size.len(), 1);
+        let asked_at = Millis(NOW.0 - seconds_ago * 1_000);
+        let looks = vec![(yard.files[1], look)];
+        let (_, sizes) = Confirmation::of(&proposal, asked_at, looks);
+        yard.policy.learn_sizes(sizes);
+        assert_eq!(yard.propose(&[(0, 100)]).to_size.len(), expected, "{seconds_ago}");
+    }
+}
+
+#[test]
+fn a_dry_run_and_shadow_show_only_exchanges_that_would_be() {
+    let rows = [("new", 100, 0, 9.0), ("a", 100, 1, 1.0)];
+    let few = settings().make_room_hits - 1;
+    for (mode, in_force, hits) in
+        [(RemovalMode::DryRun, true, 0), (RemovalMode::On, false, few), (RemovalMode::On, true, 0)]
+    {
+        let mut yard = yard(&rows, 1, RemoverSettings { mode, ..settings() });
+        yard.set_demand(in_force, |_, a_day| a_day);
+        let proposal = yard.propose_with_hits(hits, &[(0, 100)]);
+        let verdicts: Vec<_> = proposal.rooms.iter().map(|room| &room.verdict).collect();
+        let [RoomVerdict::Exchanged { is_only_shown, .. }] = verdicts[..] else {
+            panic!("{verdicts:?}")
+        };
+        assert_eq!(*is_only_shown, mode == RemovalMode::DryRun || !in_force);
+    }
+}
+
+#[test]
+fn an_exchange_is_only_shown_when_one_of_its_copies_is_kept() {
+    let rows = [("new", 100, 0, 9.0), ("a", 60, 1, 1.0), ("b", 60, 1, 1.0)];
+    let mut yard = yard(&rows, 1, settings());
+    let mut proposal = yard.propose(&[(0, 100)]);
+    let masters = [proposal.removals[0].file].into();
+    let seen = Confirmation { asked_at: NOW, masters, ..Confirmation::default() };
+    let in_flight = InFlight::default();
+    let context = RemoverPieceContext { book: &yard.book, in_flight: &in_flight, now: NOW };
+    let (_, spared) = yard.policy.confirm(proposal.removals.clone(), &seen, context);
+    proposal.show_only(&spared, |better| yard.book.file(better));
+    let verdict = &proposal.rooms[0].verdict;
+    assert!(verdict.words().starts_with("it would replace"), "{}", verdict.words());
+}
+
+#[test]
+fn an_exchange_counts_once_when_it_is_on_record() {
+    let rows = [("new", 100, 0, 9.0), ("a", 60, 1, 1.0), ("b", 60, 1, 1.0)];
+    let mut yard = yard(&rows, 1, settings());
+    let proposal = yard.propose(&[(0, 100)]);
+    let masters = yard.files.iter().copied().collect();
+    let seen = Confirmation { asked_at: NOW, masters, ..Confirmation::default() };
+    let in_flight = InFlight::default();
+    let context = RemoverPieceContext { book: &yard.book, in_flight: &in_flight, now: NOW };
+    let (events, _) = yard.policy.confirm(proposal.removals, &seen, context);
+    assert_eq!((events.len(), yard.policy.counters.exchanges), (2, 0));
+    // The last one is refused, because the first took effect already.
+    for event in events.iter().chain(&events[..1]).cloned() {
+        let result = yard.book.apply(NOW, &event);
+        let applied = AppliedEvent { request: RequestId(0), at: NOW, event, result };
+        yard.policy.on_applied(&applied, &yard.book, true, NOW);
+    }
+    assert_eq!(yard.policy.counters.exchanges, 1);
 }
