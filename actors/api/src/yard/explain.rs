@@ -55,7 +55,8 @@ pub struct DemandPartsView {
     pub remembered_requests: f64,
     /// Days since the file is known. A young file is compared by this time only.
     pub known_days: f64,
-    /// Requests a day that its rank in grade.info lets expect. They count as one day of observation.
+    /// Requests a day that its rank in grade.info lets expect. They count as one day of observation for a new file, and
+    /// less for an older one: 1 / (1 + `known_days`) days.
     pub prior_requests_a_day: f64,
     /// Size of the file in bytes. Missing if it is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]

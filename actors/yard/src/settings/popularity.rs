@@ -58,8 +58,8 @@ pub enum HalfLife {
 /// The word for [`HalfLife::Auto`].
 const AUTO: &str = "auto";
 
-/// The shortest half-life. With a shorter one a quiet night would empty the memory.
-const SHORTEST_HALF_LIFE: Duration = Duration::from_secs(60 * 60);
+/// The shortest half-life. With a shorter one the time of the day and the ranks of grade.info would decide.
+const SHORTEST_HALF_LIFE: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Beyond a year no log is long enough to learn from.
 const LONGEST_HALF_LIFE: Duration = Duration::from_secs(365 * 24 * 60 * 60);
@@ -74,7 +74,7 @@ impl SettingValue for HalfLife {
                 Ok(HalfLife::Fixed(time))
             }
             _ => wrong(format!(
-                "expected \"{AUTO}\" or a time from 1h to 365d such as \"7d\", not {}",
+                "expected \"{AUTO}\" or a time from 1d to 365d such as \"7d\", not {}",
                 quoted(value)
             )),
         }
@@ -174,7 +174,7 @@ mod tests {
         assert_eq!(HalfLife::from_text("auto"), Ok(HalfLife::Auto));
         let week = Duration::from_secs(7 * 24 * 60 * 60);
         assert_eq!(HalfLife::from_text("7d"), Ok(HalfLife::Fixed(week)));
-        for bad in ["59m", "366d", "7", "never"] {
+        for bad in ["23h", "366d", "7", "never"] {
             assert!(HalfLife::from_text(bad).is_err(), "{bad}");
         }
     }

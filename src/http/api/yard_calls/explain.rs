@@ -12,7 +12,7 @@ use crate::http::api::call_parts::NoQuery;
 use crate::http::node_state::NodeHttpState;
 use crate::http::problem::{AskProblems, ProblemResponse, Refusal};
 
-const TIB: f64 = (1_u64 << 40) as f64;
+pub(super) const TIB: f64 = (1_u64 << 40) as f64;
 
 /// `GET /files/{name}/explain`. Unknown names are explained like any other name.
 #[utoipa::path(

@@ -14,7 +14,7 @@ use roaring::RoaringBitmap;
 use serde::Deserialize;
 use utoipa::IntoParams;
 
-use super::explain::{per_tib, rounded};
+use super::explain::{TIB, per_tib, rounded};
 use super::planning_snapshot::PlanningSnapshot;
 use crate::http::api::call_parts::PageQuery;
 use crate::http::host_facts::back_off_view;
@@ -204,6 +204,13 @@ impl FileListSnapshot {
     /// Expected requests a day for each TiB; none without a size, and while demand is not measured.
     pub fn score(&self, file: FileId) -> Option<f64> {
         per_tib(self.exact_requests_a_day(file)?, self.size(file)?)
+    }
+
+    /// The value that decides the order by demand. A file of unknown size counts with the mean size. None while demand
+    /// is not measured.
+    pub fn order_score(&self, file: FileId) -> Option<f64> {
+        let demand = self.snapshot.catalog.ranking.as_ref()?.demand()?;
+        Some(demand.for_each_byte(file, self.size(file)) * TIB)
     }
 
     /// The size of the master, or the one in hitcount.history, which is only a hint.

@@ -5,5 +5,5 @@
 
 pub mod checkpoint_file;
 pub mod counted_demand;
-mod first_version;
 mod stored_demand;
+mod sum_conversion;

@@ -13,15 +13,15 @@ use reelyard_core::names::{FileId, NameTable};
 use serde::{Deserialize, Serialize};
 
 use super::counted_demand::{CountedDemand, CountedLogs};
-use super::first_version::SumConversion;
+use super::sum_conversion::SumConversion;
 use crate::catalog::load_balancer::log_position::LogPosition;
 use crate::catalog::popularity::demand_memory::{DemandMemory, DemandSummary, FileMemory};
-use crate::catalog::popularity::half_lives::{HalfLives, KEPT};
+use crate::catalog::popularity::half_lives::{HalfLives, KEPT, PerHalfLife};
 use crate::catalog::popularity::served_requests::{ServedRequests, ServedSlot};
 
 const FIRST_WORDS: &[u8] = b"reelyard demand\n";
 
-/// The version that is written. Version 1 is read too: it had other half-lives with "auto".
+/// The version that is written. Version 1 is read too. It differs only in the half-lives with "auto".
 pub(super) const VERSION: u8 = 2;
 
 /// How many files one block has. The table of names is locked while one block is built.
@@ -48,9 +48,6 @@ pub enum CheckpointFault {
          version of reelyard that wrote it"
     )]
     UnknownVersion(u8),
-    /// `popularity.half_life` was changed.
-    #[error("it was made with another popularity.half_life")]
-    OtherHalfLives,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -131,8 +128,8 @@ pub(super) fn write(
     output.sink.flush()
 }
 
-/// Reads a checkpoint from `source`. Files whose names the process does not know are left out, as rows of
-/// the log with such names are.
+/// Reads a checkpoint from `source`. Each of its files gets a number: an input may name it only later. The sweep of
+/// names forgets those that stay unknown. Sums of other half-lives are converted.
 pub(super) fn read(
     source: impl Read,
     names: &NameTable,
@@ -151,22 +148,20 @@ pub(super) fn read(
     }
     let block = input.read_block()?.ok_or(CheckpointFault::Damaged("it has no summary"))?;
     let mut summary: StoredSummary = decode(&block)?;
-    let conversion = (version == [1])
-        .then(|| SumConversion::of(summary.half_lives, summary.reference, summary.observed))
-        .flatten();
+    let StoredSummary { half_lives: stored, reference, observed, .. } = summary;
+    let conversion = SumConversion::of(stored, half_lives, reference, observed);
     if let Some(conversion) = &conversion {
-        let since = summary.observed.map_or(0, |(oldest, _)| oldest);
+        let since = observed.map_or(0, |(oldest, _)| oldest);
         summary.totals = conversion.convert(summary.totals, since);
-        summary.evidence = conversion.evidence(summary.evidence);
-        summary.half_lives = conversion.half_lives();
+        // The half-lives are compared anew.
+        summary.evidence = PerHalfLife::default();
     }
-    let is_other = (0..KEPT).any(|index| summary.half_lives[index] != half_lives.days(index));
     let mut counted = summary.into_counted(half_lives)?;
     while let Some(block) = input.read_block()? {
         let rows: Vec<StoredFile<'_>> = decode(&block)?;
-        let names = names.lookup();
+        let mut interning = names.interner();
         for StoredFile { name, sums, since_hour } in rows {
-            let Some(file) = names.find(name) else { continue };
+            let Ok(file) = interning.intern(name) else { continue };
             let sums = match &conversion {
                 Some(conversion) => conversion.convert_file(sums, since_hour),
                 None => sums,
@@ -180,8 +175,7 @@ pub(super) fn read(
     if expected != hash {
         return Err(CheckpointFault::Damaged("its checksum does not match"));
     }
-    // A setting that was changed is no damage, so the checksum comes first.
-    if is_other { Err(CheckpointFault::OtherHalfLives) } else { Ok(counted) }
+    Ok(counted)
 }
 
 fn decode<'a, T: Deserialize<'a>>(block: &'a [u8]) -> Result<T, CheckpointFault> {
@@ -297,10 +291,14 @@ impl<R: Read> HashedInput<R> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use reelyard_core::clock::Millis;
 
     use super::*;
     use crate::settings::popularity::HalfLife;
+
+    const DAY: Duration = Duration::from_secs(86_400);
 
     /// The bytes of a checkpoint with one file, one slot and one log, a line for each version. A program that
     /// cannot read them loses the demand of running nodes at an upgrade.
@@ -373,11 +371,7 @@ mod tests {
             assert_eq!((&read.served, &read.logs), (&counted.served, &counted.logs));
         }
         let first = read(&kept(1)[..], &names, half_lives()).unwrap().memory.summary();
-        assert_eq!(
-            first.evidence,
-            [-4.0, -3.0, -1.0, -1.0],
-            "the evidence of 3 days is for 4 days"
-        );
+        assert_eq!(first.evidence, [0.0; KEPT], "they are of other half-lives");
     }
 
     #[test]
@@ -397,21 +391,39 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_version_and_other_half_lives_are_refused_in_words() {
+    fn an_unknown_version_is_refused_in_words() {
         let (names, _) = sample();
         let mut later = kept(VERSION);
         later[FIRST_WORDS.len()] = 3;
         let fault = read(&later[..], &names, half_lives()).unwrap_err().to_string();
         assert!(fault.starts_with("its version is 3, and this program knows versions up to 2"));
-        let week = HalfLife::Fixed(std::time::Duration::from_secs(7 * 86_400));
-        let fault = read(&kept(VERSION)[..], &names, HalfLives::of(week)).unwrap_err();
-        assert!(matches!(fault, CheckpointFault::OtherHalfLives));
     }
 
     #[test]
-    fn names_that_the_process_does_not_know_get_no_number() {
+    fn sums_of_another_setting_are_converted() {
+        let (names, mut counted) = sample();
+        let file = names.find(b"first.mpg").unwrap();
+        let newest = counted.memory.newest().unwrap();
+        // One request a day for half a year.
+        (1..180).for_each(|day| counted.memory.request(file, newest.before(DAY * day)));
+        counted.memory.summary();
+        // It is known as long as the log.
+        counted.memory.set_file(file, FileMemory { since_hour: 0, ..counted.memory.of_file(file) });
+        let bytes = bytes(&names, &mut counted);
+        let three_days = HalfLives::of(HalfLife::Fixed(DAY * 3));
+        let mut read = read(&bytes[..], &names, three_days).unwrap();
+        let exact = three_days.exposure(179.0)[0];
+        let reference = read.memory.summary().reference;
+        let lead = (newest.unix_seconds() - reference) as f64 / 86_400.0;
+        let sum = f64::from(read.memory.of_file(file).sums[0]) * three_days.left_after(lead)[0];
+        assert!((sum / exact - 1.0).abs() < 0.15, "{sum} {exact}");
+        assert_eq!(read.memory.half_lives(), three_days);
+    }
+
+    #[test]
+    fn names_that_only_the_checkpoint_has_get_a_number() {
         let names = NameTable::new();
         let read = read(&kept(VERSION)[..], &names, half_lives()).unwrap();
-        assert_eq!((names.len(), read.memory.files().count()), (0, 0));
+        assert_eq!((names.len(), read.memory.files().count()), (1, 1));
     }
 }

@@ -31,6 +31,9 @@ use crate::settings::popularity::PopularityMode;
 /// twice the half-life have less than a quarter of the weight.
 const HORIZON_HALF_LIVES: f64 = 2.0;
 
+/// Rows of a day count as demand for this time after its end. A mirrored log may be late, and so may a paused node.
+const LATE_ROWS: Duration = Duration::from_secs(24 * 60 * 60);
+
 /// How many days are remembered whose lines were counted as demand.
 const MOST_COUNTED_DAYS: usize = 400;
 
@@ -49,6 +52,8 @@ pub struct EventLog {
     /// Whether rows count as demand. Before the first ranking the names of the files are unknown.
     counts_demand: bool,
     days: Vec<FollowedDay>,
+    /// The first day with hits in the window; none before the first look. Days before it only have late rows.
+    first_of_window: Option<Date>,
     /// The rows that were counted as demand, in logs that are not followed.
     counted: CountedLogs,
     /// None if demand is not saved.
@@ -94,6 +99,7 @@ impl EventLog {
             settings,
             names,
             days: Vec::new(),
+            first_of_window: None,
             counted: CountedLogs::new(),
             checkpoint,
             saved: None,
@@ -117,14 +123,16 @@ impl EventLog {
         if let Some(rising) = &changed {
             self.rising = Arc::clone(rising);
         }
-        let order = self.demand.as_mut().and_then(|demand| demand.order(now));
+        let names = &self.names;
+        let order = self.demand.as_mut().and_then(|demand| demand.order(now, names));
         EventLogLook { changed, order, view: self.view(now), overflows: self.watch.overflows() }
     }
 
     fn view(&self, now: Millis) -> EventLogView {
         let demand = self.demand.as_ref();
+        let of_window = self.days.iter().filter(|day| self.first_of_window <= Some(day.day()));
         EventLogView {
-            files: self.days.iter().map(|day| day.view().clone()).collect(),
+            files: of_window.map(|day| day.view().clone()).collect(),
             hits_in_window: self.hits.count(),
             hot: self.rising.hot().len(),
             curves: Arc::new(self.hits.window.curves(now)),
@@ -177,9 +185,6 @@ impl EventLog {
                     self.counted.clear();
                 }
             }
-            Err(fault @ CheckpointFault::OtherHalfLives) => {
-                info!(%path, %fault, "the checkpoint of demand is not used: the logs are read again");
-            }
             // A yard starts without one.
             Err(CheckpointFault::Missing) => {
                 info!(%path, "no checkpoint of demand: the demand is counted from the logs");
@@ -194,16 +199,13 @@ impl EventLog {
     fn read_past_days(&mut self, now: Millis) {
         let Some(demand) = &self.demand else { return };
         let horizon = demand.memory().half_lives().longest().mul_f64(HORIZON_HALF_LIVES);
-        let zone = &self.settings.time_zone;
-        let followed = log_days(self.hits.window.start(now), now, zone);
-        let past = log_days(now.before(horizon), now, zone);
-        for day in past.into_iter().filter(|day| !followed.contains(day)) {
-            let path = self.path_of(day);
-            if !path.is_file() {
+        let of_window = self.days_since(self.hits.window.start(now), now);
+        for day in self.days_since(now.before(horizon), now) {
+            if of_window.contains(&day) || self.is_followed(day) {
                 continue;
             }
-            let mut reading = FollowedDay::new(day, path, self.counted_of(day));
-            if reading.is_all_counted() {
+            let mut reading = self.follow(day);
+            if !reading.has_new_rows() {
                 continue;
             }
             let (hits, demand, progress) = (&mut self.hits, self.demand.as_mut(), &self.progress);
@@ -211,6 +213,18 @@ impl EventLog {
             reading.look(now, &self.names, &self.settings, &mut counters);
             self.counted.insert(day, reading.counted());
         }
+    }
+
+    fn days_since(&self, start: Millis, now: Millis) -> Vec<Date> {
+        log_days(start, now, &self.settings.time_zone)
+    }
+
+    fn is_followed(&self, day: Date) -> bool {
+        self.days.iter().any(|followed| followed.day() == day)
+    }
+
+    fn follow(&self, day: Date) -> FollowedDay {
+        FollowedDay::new(day, self.path_of(day), self.counted_of(day))
     }
 
     fn path_of(&self, day: Date) -> PathBuf {
@@ -225,6 +239,10 @@ impl EventLog {
     fn save_if_due(&mut self, now: Millis) {
         let (Some(checkpoint), Some(demand)) = (&self.checkpoint, &mut self.demand) else { return };
         if !self.counts_demand {
+            return;
+        }
+        // The clock may be behind, so that the checkpoint looked wrong. An empty memory never replaces it.
+        if demand.memory().newest().is_none() {
             return;
         }
         let requests = demand.memory().counted();
@@ -248,8 +266,8 @@ impl EventLog {
         self.saved = Some((now, requests));
     }
 
-    /// Follows exactly the days that are relevant at `now`. An old day is followed while a row of it
-    /// could still count.
+    /// Follows exactly the days that are relevant at `now`: those with hits in the window, and with demand those that
+    /// ended a short time ago.
     fn choose_days(&mut self, now: Millis) {
         if self.looked_at.is_some_and(|before| now < before) {
             // The clock was set back. Dropped days may be relevant again, and a second read of them
@@ -257,13 +275,27 @@ impl EventLog {
             self.drop_days(&[]);
             self.hits = HitCounter::new(&self.settings);
         }
-        let days = log_days(self.hits.window.start(now), now, &self.settings.time_zone);
+        let mut days = self.days_since(self.hits.window.start(now), now);
+        self.first_of_window = days.first().copied();
+        if self.counts_demand {
+            let mut late = self.days_since(now.before(LATE_ROWS), now);
+            late.retain(|day| !days.contains(day) && self.may_have_late_rows(*day));
+            days.splice(..0, late);
+        }
         self.drop_days(&days);
         for day in days {
-            if !self.days.iter().any(|followed| followed.day() == day) {
-                let followed = FollowedDay::new(day, self.path_of(day), self.counted_of(day));
-                self.days.push(followed);
+            if !self.is_followed(day) {
+                self.days.push(self.follow(day));
             }
+        }
+        self.days.sort_by_key(FollowedDay::day);
+    }
+
+    /// Whether a day before the window must be followed.
+    fn may_have_late_rows(&self, day: Date) -> bool {
+        match self.is_followed(day) {
+            true => self.path_of(day).is_file(),
+            false => self.follow(day).has_new_rows(),
         }
     }
 
@@ -306,6 +338,11 @@ impl InputReader for EventLog {
         self.begin_again_after_a_jump(now);
         self.begin_demand(now);
         self.choose_days(now);
+        if self.counts_demand && self.looked_at.is_some_and(|before| now.since(before) > LATE_ROWS)
+        {
+            // The node was paused: days began and ended in between.
+            self.read_past_days(now);
+        }
         self.update_watches();
         for day in &mut self.days {
             let demand = self.demand.as_mut().filter(|_| self.counts_demand);

@@ -4,14 +4,13 @@ use std::io;
 use std::ops::Range;
 use std::os::unix::fs::DirEntryExt;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use jiff::civil::Date;
-use jiff::tz::TimeZone;
 use reelyard_core::clock::Millis;
 use reelyard_core::names::{FileName, NameLookup, NameTable};
 
 use super::event_row::{EventRow, read_event_row};
+use super::log_days::{day_start, demand_times};
 use super::log_position::{LogPosition, SameLog};
 use super::log_reader::{LogReader, Reopened};
 use super::rising::HitTaken;
@@ -34,6 +33,8 @@ pub struct FollowedDay {
     /// How much of the log at `path` was counted before, until the file there is known to be the same
     /// log or another one.
     counted_at_path: Option<LogPosition>,
+    /// How many lines of that log this object has read.
+    read_at_path: u64,
     /// How much of logs was counted that are no longer at `path`. They are searched for once.
     counted_elsewhere: Vec<LogPosition>,
     view: EventLogFileView,
@@ -45,6 +46,8 @@ struct FollowedLog {
     lines: LineSplitter,
     /// How many lines were counted as demand before this reader began.
     counted_before: u64,
+    /// How many of these lines were read before, so that their hits are in the window.
+    read_before: u64,
 }
 
 /// The receivers of rows.
@@ -56,8 +59,6 @@ pub struct RowCounters<'a> {
     /// Counts the parts of the log that were read.
     pub progress: &'a LookProgress,
 }
-
-const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// How many files of one day are kept open: the one at its path and a few that were rotated away.
 pub const MOST_FILES: usize = 4;
@@ -71,7 +72,8 @@ impl FollowedDay {
         let mut counted = counted.into_iter();
         let counted_at_path = counted.next();
         let counted_elsewhere = counted.collect();
-        FollowedDay { day, path, files: Vec::new(), counted_at_path, counted_elsewhere, view }
+        let files = Vec::new();
+        FollowedDay { day, path, files, counted_at_path, read_at_path: 0, counted_elsewhere, view }
     }
 
     /// How much was counted as demand: first of the file at the path.
@@ -85,11 +87,11 @@ impl FollowedDay {
         counted
     }
 
-    /// Whether the log has only rows that were counted as demand before. False if that is unknown.
-    pub fn is_all_counted(&self) -> bool {
-        let Some(counted) = &self.counted_at_path else { return false };
-        let at_end = LogReader::open(&self.path).and_then(|reader| reader.ends_at(counted));
-        at_end.unwrap_or(false)
+    /// Whether there is a log, with rows that may not have been counted as demand.
+    pub fn has_new_rows(&self) -> bool {
+        let Some(counted) = &self.counted_at_path else { return self.path.is_file() };
+        let reader = LogReader::open(&self.path);
+        reader.is_ok_and(|reader| !reader.ends_at(counted).unwrap_or(false))
     }
 
     /// The day whose log is followed.
@@ -135,12 +137,11 @@ impl FollowedDay {
                 hits,
                 demand,
                 counted_before: file.counted_before,
+                read_before: file.read_before,
                 view: &mut self.view,
             };
             let progress = counters.progress;
-            let read = rows.read_file(&mut file.reader, &mut file.lines, names, progress);
-            file.counted_before = rows.counted_before;
-            match read {
+            match rows.read_file(&mut file.reader, &mut file.lines, names, progress) {
                 Ok(()) => {}
                 Err(error) if index == 0 => state = CatalogInputState::of_error(&error),
                 // It was rotated away and can no longer be reached.
@@ -159,39 +160,63 @@ impl FollowedDay {
         }
     }
 
-    /// Puts the file at the path first.
+    /// Puts the file at the path first. It may be one of the followed files again, or a copy of one.
     fn reopen(&mut self) -> io::Result<()> {
-        let other = match self.files.first_mut() {
+        let mut other = None;
+        for (index, file) in self.files.iter_mut().enumerate() {
+            match file.reader.reopen(&self.path)? {
+                Reopened::Same | Reopened::Continued => {
+                    if index > 0 {
+                        self.counted_elsewhere.extend(self.counted_at_path.take());
+                        self.read_at_path = 0;
+                    }
+                    self.files[..=index].rotate_right(1);
+                    return Ok(());
+                }
+                Reopened::Other(reader) => other = Some(reader),
+            }
+        }
+        let other = match other {
+            Some(other) => other,
             None => LogReader::open(&self.path)?,
-            Some(current) => match current.reader.reopen(&self.path)? {
-                Reopened::Same | Reopened::Continued => return Ok(()),
-                Reopened::Other(other) => other,
-            },
         };
+        // It may be a shorter copy of the first file.
+        if let Some(first) = self.files.first() {
+            let (counted, read) = (first.counted(), first.read());
+            self.search_at_path(counted, read);
+        }
         self.files.insert(0, FollowedLog::new(other, 0));
         self.files.truncate(MOST_FILES);
         Ok(())
+    }
+
+    /// Searches at the path for a log of which this was counted and read. A log that is searched for already stays.
+    fn search_at_path(&mut self, counted: LogPosition, read: u64) {
+        self.counted_at_path.get_or_insert(counted);
+        self.read_at_path = self.read_at_path.max(read);
     }
 
     /// Reads a file from its beginning that no longer begins with the bytes that were read. Its counted rows are
     /// remembered, because a log that is written again has the same rows again.
     fn start_over_if_cut(&mut self) -> io::Result<()> {
         let mut first = Ok(());
+        let mut cut = None;
         for (index, file) in self.files.iter_mut().enumerate() {
-            let counted = file.counted();
+            let before = (file.counted(), file.read());
             match file.reader.was_cut() {
                 Ok(false) => {}
                 Ok(true) => {
                     file.lines = LineSplitter::default();
-                    file.counted_before = 0;
-                    if index == 0 && self.counted_at_path.is_none() {
-                        self.counted_at_path = Some(counted);
-                    }
+                    (file.counted_before, file.read_before) = (0, 0);
+                    cut = cut.or(Some(before).filter(|_| index == 0));
                 }
                 Err(error) if index == 0 => first = Err(error),
                 // The read of the file fails as well.
                 Err(_) => {}
             }
+        }
+        if let Some((counted, read)) = cut {
+            self.search_at_path(counted, read);
         }
         first
     }
@@ -199,27 +224,29 @@ impl FollowedDay {
     /// Finds the files whose rows were counted before.
     fn find_counted(&mut self) {
         if let (Some(counted), Some(current)) = (&self.counted_at_path, self.files.first_mut()) {
-            match current.reader.is_log_of(counted) {
-                Ok(SameLog::TooShort) => current.counted_before = counted.lines,
-                Ok(SameLog::Yes) => {
-                    current.counted_before = counted.lines;
-                    self.counted_at_path = None;
-                }
+            let same = current.reader.is_log_of(counted);
+            if let Ok(same) = same {
+                let is_other = same == SameLog::No;
+                let lines = if is_other { (0, 0) } else { (counted.lines, self.read_at_path) };
+                (current.counted_before, current.read_before) = lines;
+            }
+            match same {
+                // The read of the file fails as well, and reports an error.
+                Ok(SameLog::TooShort) | Err(_) => {}
+                Ok(SameLog::Yes) => (self.counted_at_path, self.read_at_path) = (None, 0),
                 Ok(SameLog::No) => {
-                    current.counted_before = 0;
                     self.counted_elsewhere.extend(self.counted_at_path.take());
+                    self.read_at_path = 0;
                 }
-                // The read of the file fails as well, and reports it.
-                Err(_) => {}
             }
         }
         if self.files.is_empty() || self.counted_elsewhere.is_empty() {
             return;
         }
         for counted in std::mem::take(&mut self.counted_elsewhere) {
-            if let Some(reader) = self.find_renamed(&counted) {
-                self.files.push(FollowedLog::new(reader, counted.lines));
-            }
+            let is_followed = self.files.iter().any(|file| file.reader.inode() == counted.inode);
+            let found = if is_followed { None } else { self.find_renamed(&counted) };
+            self.files.extend(found.map(|reader| FollowedLog::new(reader, counted.lines)));
         }
         self.files.truncate(MOST_FILES);
     }
@@ -236,25 +263,16 @@ impl FollowedDay {
 
 impl FollowedLog {
     fn new(reader: LogReader, counted_before: u64) -> Self {
-        FollowedLog { reader, lines: LineSplitter::default(), counted_before }
+        FollowedLog { reader, lines: LineSplitter::default(), counted_before, read_before: 0 }
     }
 
     fn counted(&self) -> LogPosition {
         self.reader.position(self.lines.ended().max(self.counted_before))
     }
-}
 
-/// The times that rows in the log of a day can have. A day of difference on either side allows for any time
-/// zone, and for clocks that are wrong by hours. A row with another time says nothing about demand.
-fn demand_times(day: Date) -> Range<Millis> {
-    let midnight = day_start(day, &TimeZone::UTC);
-    midnight.before(2 * DAY)..midnight.after(3 * DAY)
-}
-
-/// The first instant of a day; the earliest of all instants for a day that no zone has.
-fn day_start(day: Date, zone: &TimeZone) -> Millis {
-    let start = day.to_zoned(zone.clone()).map(|start| start.timestamp().as_millisecond());
-    Millis(start.unwrap_or(i64::MIN))
+    fn read(&self) -> u64 {
+        self.lines.ended().max(self.read_before)
+    }
 }
 
 /// The receivers of the rows of a file.
@@ -269,6 +287,8 @@ struct Rows<'a> {
     demand: Option<&'a mut DemandRanker>,
     /// Lines up to this number are no new demand.
     counted_before: u64,
+    /// Lines up to this number are ignored.
+    read_before: u64,
     view: &'a mut EventLogFileView,
 }
 
@@ -288,6 +308,9 @@ impl Rows<'_> {
     }
 
     fn parse_line(&mut self, number: u64, line: InputLine<'_>, names: &NameLookup<'_>) {
+        if number <= self.read_before {
+            return;
+        }
         self.view.input.tally.rows += 1;
         let (row, taken) = match line {
             InputLine::Overlong(start) => (start, Err(RowFault::Overlong)),

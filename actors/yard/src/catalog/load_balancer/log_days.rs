@@ -1,5 +1,9 @@
 //! The days whose event logs are read: from the day of the window's start to today. Pure.
 
+use std::ffi::OsStr;
+use std::ops::Range;
+use std::time::Duration;
+
 use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
@@ -29,10 +33,32 @@ pub fn log_file_name(day: Date) -> String {
     format!("{LOG_NAME_PREFIX}{:04}{:02}{:02}].log", day.year(), day.month(), day.day())
 }
 
+/// The day of an event log with this name; none for another name.
+pub fn day_of_log(name: &OsStr) -> Option<Date> {
+    let digits = name.to_str()?.strip_prefix(LOG_NAME_PREFIX)?.strip_suffix("].log")?;
+    let number = |part: Range<usize>| digits.get(part)?.parse().ok();
+    let year = i16::try_from(number(0..4)?).ok()?;
+    let [month, day] = [number(4..6)?, number(6..8)?].map(|part: u16| i8::try_from(part).ok());
+    Date::new(year, month?, day?).ok().filter(|day| log_file_name(*day).as_str() == name)
+}
+
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// The times that rows in the log of a day can have. A day of difference on either side allows for any time
+/// zone, and for clocks that are wrong by hours. A row with another time says nothing about demand.
+pub fn demand_times(day: Date) -> Range<Millis> {
+    let midnight = day_start(day, &TimeZone::UTC);
+    midnight.before(2 * DAY)..midnight.after(3 * DAY)
+}
+
+/// The first instant of a day; the earliest of all instants for a day that no zone has.
+pub fn day_start(day: Date, zone: &TimeZone) -> Millis {
+    let start = day.to_zoned(zone.clone()).map(|start| start.timestamp().as_millisecond());
+    Millis(start.unwrap_or(i64::MIN))
+}
+
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     fn names(start: Millis, now: Millis, zone: &str) -> Vec<String> {
@@ -56,10 +82,19 @@ mod tests {
     }
 
     #[test]
+    fn a_name_of_a_log_has_its_day() {
+        let day = Date::new(2026, 5, 28).unwrap();
+        assert_eq!(day_of_log(log_file_name(day).as_ref()), Some(day));
+        for name in ["EventLog[20261328].log", "EventLog[+2260528].log", "EventLog[2026].log", "x"]
+        {
+            assert_eq!(day_of_log(name.as_ref()), None, "{name}");
+        }
+    }
+
+    #[test]
     fn a_long_window_has_every_day_between() {
         let now = Millis(1_527_951_600_000);
-        let days = Duration::from_secs(24 * 3600);
-        assert_eq!(names(now.before(3 * days), now, "UTC").len(), 4);
+        assert_eq!(names(now.before(3 * DAY), now, "UTC").len(), 4);
         assert_eq!(names(Millis(i64::MIN), now, "UTC").len(), MOST_DAYS);
         assert!(names(now, Millis(i64::MAX), "UTC").is_empty());
     }

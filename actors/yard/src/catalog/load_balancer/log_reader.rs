@@ -66,10 +66,15 @@ impl LogReader {
         self.offset
     }
 
+    /// The inode of the open file.
+    pub fn inode(&self) -> u64 {
+        self.identity.1
+    }
+
     /// The read position, of which `lines` lines were counted.
     pub fn position(&self, lines: u64) -> LogPosition {
         LogPosition {
-            inode: self.identity.1,
+            inode: self.inode(),
             offset: self.offset,
             head: self.head.clone(),
             tail: self.tail.clone(),

@@ -4,7 +4,7 @@ pub mod event_log;
 pub mod event_row;
 pub(in crate::catalog) mod followed_day;
 pub(crate) mod hit_counter;
-pub(in crate::catalog) mod log_days;
+pub mod log_days;
 pub mod log_position;
 pub(in crate::catalog) mod log_reader;
 pub mod rising;

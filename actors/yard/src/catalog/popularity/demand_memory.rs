@@ -8,10 +8,11 @@ use std::time::Duration;
 
 use reelyard_core::clock::Millis;
 use reelyard_core::names::{ByFile, FileId};
+use roaring::RoaringBitmap;
 
 use super::half_lives::{DAY_SECONDS, HalfLives, KEPT, PerHalfLife};
 use super::popularity_order::{FileDemand, KnownHours, PopularityOrder};
-use super::priors::{PRIOR_DAYS, Priors};
+use super::priors::{PRIOR_DAYS, Priors, prior_weight};
 use super::request_rate::RequestRate;
 use crate::catalog::ranking::Ranking;
 
@@ -25,14 +26,9 @@ const MOST_PENDING: usize = 1 << 16;
 /// Files keep the hour of their first request, not the second: four bytes are enough.
 const HOUR_SECONDS: i64 = 3600;
 
-/// Weights of new requests are brought back to 1 when their time is this many seconds from the reference.
-/// With a short half-life it is less: larger weights would exceed the sums.
+/// Weights of new requests are brought back to 1 when their time is this many seconds from the reference. With
+/// the shortest half-life, a day, they reach 256.
 const LONGEST_REFERENCE: i64 = 8 * 86_400;
-const LONGEST_REFERENCE_HALF_LIVES: f64 = 64.0;
-
-/// A file outside of the ranking is dropped when its sum with the longest half-life that may be chosen is below
-/// this number of requests.
-const NEGLIGIBLE: f64 = 0.05;
 
 /// No hour: the file was neither graded yet, nor first requested after the first order. If it has requests, it is known
 /// as long as the log.
@@ -58,7 +54,7 @@ pub struct DemandSummary {
     pub reference: i64,
     /// Unix seconds of the oldest and the newest request; none before the first.
     pub observed: Option<(i64, i64)>,
-    /// The number of files at the last order; 0 before the first.
+    /// The number of graded files at the last order with any; 0 before the first.
     pub ordered: usize,
 }
 
@@ -79,6 +75,8 @@ pub struct DemandMemory {
     half_lives: HalfLives,
     files: ByFile<FileMemory>,
     summary: DemandSummary,
+    /// The grades at the last order.
+    graded: Ranking,
     pending: Vec<PendingRequest>,
     /// Requests since the start of the process.
     counted: u64,
@@ -91,6 +89,7 @@ impl DemandMemory {
             half_lives,
             files: ByFile::new(NOTHING),
             summary: DemandSummary::default(),
+            graded: Ranking::default(),
             pending: Vec::new(),
             counted: 0,
         }
@@ -164,7 +163,7 @@ impl DemandMemory {
         self.judge_half_lives(&pending, last);
         let (oldest, newest) = self.summary.observed.unwrap_or((first, last));
         self.summary.observed = Some((oldest.min(first), newest.max(last)));
-        if newest.max(last) - self.summary.reference > self.longest_reference() {
+        if newest.max(last) - self.summary.reference > LONGEST_REFERENCE {
             self.move_reference(newest.max(last));
         }
         let mut weighed = None;
@@ -179,11 +178,6 @@ impl DemandMemory {
         // The allocation is kept for the next batch.
         self.pending = pending;
         self.pending.clear();
-    }
-
-    fn longest_reference(&self) -> i64 {
-        let half_lives = LONGEST_REFERENCE_HALF_LIVES * self.half_lives.days(0) * DAY_SECONDS;
-        LONGEST_REFERENCE.min(half_lives as i64)
     }
 
     fn add(&mut self, file: FileId, second: i64, weights: PerHalfLife<f64>) {
@@ -232,15 +226,18 @@ impl DemandMemory {
         self.summary.evidence = self.summary.evidence.map(|evidence| evidence * fading);
         let now = self.half_lives.left_after(days(newest - self.summary.reference));
         let observed = self.half_lives.exposure(days(newest - oldest));
+        let priors = Priors::of(self.summary.ordered);
         for request in batch {
             let memory = self.files.get(request.file);
             let age = age_days(memory, (oldest, newest));
-            let exposure = self.half_lives.exposure(age);
+            let (exposure, weight) = (self.half_lives.exposure(age), prior_weight(age));
+            let rank = self.graded.rank(request.file);
+            // After a restart the grades are not known yet.
+            let share = rank.map_or(1.0 / self.summary.ordered as f64, |rank| priors.of_rank(rank));
             for index in self.half_lives.choices() {
                 let all = self.summary.totals[index] * now[index] / observed[index].max(PRIOR_DAYS);
-                let prior = all / self.summary.ordered as f64;
                 let sum = f64::from(memory.sums[index]) * now[index];
-                let rate = (sum + PRIOR_DAYS * prior) / (exposure[index] + PRIOR_DAYS);
+                let rate = (sum + weight * all * share) / (exposure[index] + weight);
                 if all > 0.0 {
                     self.summary.evidence[index] += (rate / all).max(f64::MIN_POSITIVE).ln();
                 }
@@ -268,7 +265,6 @@ impl DemandMemory {
         let observed = self.summary.observed?;
         let (oldest, newest) = observed;
         self.meet_files(ranking, observed);
-        self.drop_negligible(ranking, newest);
         let chosen = self.chosen();
         let deletion = self.half_lives.for_deletion(chosen);
         let now = self.half_lives.left_after(days(newest - self.summary.reference));
@@ -277,13 +273,15 @@ impl DemandMemory {
             self.summary.totals[index] * now[index] / exposure[index].max(PRIOR_DAYS)
         };
         let (all, all_kept) = (a_day(chosen), a_day(deletion));
-        let demand_with = |file: FileId, share: f64| {
+        let priors = Priors::of(ranking.len());
+        let demand_for = |file: FileId| {
             let memory = self.files.get(file);
             let age = age_days(memory, observed);
-            let exposure = self.half_lives.exposure(age);
+            let (exposure, weight) = (self.half_lives.exposure(age), prior_weight(age));
+            let share = ranking.rank(file).map_or(0.0, |rank| priors.of_rank(rank));
             let rate_with = |index: usize, all: f64| {
                 let sum = f64::from(memory.sums[index]) * now[index];
-                (sum + PRIOR_DAYS * all * share) / (exposure[index] + PRIOR_DAYS)
+                (sum + weight * all * share) / (exposure[index] + weight)
             };
             let rate = rate_with(chosen, all);
             let kept = rate_with(deletion, all_kept).max(rate);
@@ -300,15 +298,14 @@ impl DemandMemory {
         }
         // A copy whose file is no longer graded keeps its demand.
         for file in self.files.files().filter(|file| ranking.rank(*file).is_none()) {
-            demand.set(file, demand_with(file, 0.0));
+            demand.set(file, demand_for(file));
         }
         let size = |file| size(file).or_else(|| ranking.size(file)).filter(|size| *size > 0);
         let files = ranking.by_grade();
         let mean_size = mean(files.iter().filter_map(|file| size(*file)));
-        let priors = Priors::of(files.len());
         let mut scored: Vec<(f32, FileId)> = Vec::with_capacity(files.len());
-        for (position, file) in files.iter().enumerate() {
-            let of_file = demand_with(*file, priors.share(position));
+        for file in files {
+            let of_file = demand_for(*file);
             demand.set(*file, of_file);
             let size = size(*file).map_or(mean_size, |size| size as f64);
             scored.push(((of_file.rate.per_day() / size) as f32, *file));
@@ -338,21 +335,16 @@ impl DemandMemory {
                 self.files.set(*file, FileMemory { since_hour, ..memory });
             }
         }
-        self.summary.ordered = ranking.len();
+        // An empty grade.info is an error, and no file is new after it.
+        if !ranking.is_empty() {
+            self.summary.ordered = ranking.len();
+        }
+        self.graded = ranking.clone();
     }
 
-    /// Drops files that are not graded and were hardly requested. So invented names use no memory for long.
-    fn drop_negligible(&mut self, ranking: &Ranking, newest: i64) {
-        let now = self.half_lives.left_after(days(newest - self.summary.reference));
-        let longest = self.half_lives.longest_choice();
-        let is_negligible = |file: &FileId| {
-            let sum = f64::from(self.files.get(*file).sums[longest]) * now[longest];
-            ranking.rank(*file).is_none() && sum < NEGLIGIBLE
-        };
-        let dropped: Vec<FileId> = self.files.files().filter(is_negligible).collect();
-        for file in dropped {
-            self.files.set(file, NOTHING);
-        }
+    /// Drops these files.
+    pub fn drop_files(&mut self, files: &RoaringBitmap) {
+        files.iter().for_each(|file| self.files.set(FileId(file), NOTHING));
     }
 }
 

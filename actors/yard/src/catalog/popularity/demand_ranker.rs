@@ -4,7 +4,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use reelyard_core::clock::Millis;
-use reelyard_core::names::FileId;
+use reelyard_core::names::{FileId, NameTable};
+use roaring::RoaringBitmap;
 
 use super::demand_memory::DemandMemory;
 use super::popularity_order::PopularityOrder;
@@ -143,7 +144,8 @@ impl DemandRanker {
     }
 
     /// The files by demand, if the ranking changed, or if the last order is old and there are new requests.
-    pub fn order(&mut self, now: Millis) -> Option<Arc<PopularityOrder>> {
+    /// A file without a grade is dropped with its name.
+    pub fn order(&mut self, now: Millis, names: &NameTable) -> Option<Arc<PopularityOrder>> {
         let ranking = self.grades.get()?;
         let counted = self.memory.counted();
         let is_due = match &self.last {
@@ -158,6 +160,9 @@ impl DemandRanker {
         if !is_due {
             return None;
         }
+        let known: RoaringBitmap = self.memory.files().map(|file| file.0).collect();
+        let ungraded = known - ranking.set();
+        self.memory.drop_files(&names.selected(&ungraded, <[u8]>::is_empty));
         let sizes = self.grades.sizes.all();
         let order = self.memory.order(&ranking, |file| sizes.get(&file).copied())?;
         self.last = Some(LastOrder { ranking, counted, at: now });
@@ -171,7 +176,6 @@ mod tests {
     use crate::catalog::popularity::half_lives::HalfLives;
     use crate::catalog::ranking::SizedFile;
     use crate::settings::popularity::HalfLife;
-    use reelyard_core::names::FileId;
 
     fn ranking() -> Arc<Ranking> {
         let files = (0..3).map(|file| SizedFile { file: FileId(file), size: 10, copies: 1 });
@@ -190,7 +194,7 @@ mod tests {
         assert!(ranker.forget_future(now));
         (0..5).for_each(|_| ranker.memory_mut().request(FileId(1), now));
         assert!(!ranker.forget_future(now));
-        assert_eq!(ranker.order(now).unwrap().files()[0], FileId(1));
+        assert_eq!(ranker.order(now, &NameTable::new()).unwrap().files()[0], FileId(1));
         assert_eq!(ranker.memory().counted(), 10);
     }
 
@@ -199,17 +203,37 @@ mod tests {
         let slot = RankingSlot::default();
         let memory = DemandMemory::new(HalfLives::of(HalfLife::Auto));
         let mut ranker = DemandRanker::new(memory, slot.clone());
+        let names = NameTable::new();
         let start = Millis::from_unix_seconds(1_780_000_000);
-        assert!(ranker.order(start).is_none(), "no ranking");
+        assert!(ranker.order(start, &names).is_none(), "no ranking");
         slot.set(ranking());
-        assert!(ranker.order(start).is_none(), "no request");
+        assert!(ranker.order(start, &names).is_none(), "no request");
         ranker.memory_mut().request(FileId(2), start);
-        assert_eq!(ranker.order(start).unwrap().files()[0], FileId(2));
+        assert_eq!(ranker.order(start, &names).unwrap().files()[0], FileId(2));
         ranker.memory_mut().request(FileId(1), start);
-        assert!(ranker.order(start.after(ORDER_INTERVAL / 2)).is_none());
-        assert!(ranker.order(start.after(ORDER_INTERVAL)).is_some());
-        assert!(ranker.order(start.after(ORDER_INTERVAL * 3)).is_none(), "no new request");
+        assert!(ranker.order(start.after(ORDER_INTERVAL / 2), &names).is_none());
+        assert!(ranker.order(start.after(ORDER_INTERVAL), &names).is_some());
+        assert!(ranker.order(start.after(ORDER_INTERVAL * 3), &names).is_none(), "no new request");
         slot.set(ranking());
-        assert!(ranker.order(start.after(ORDER_INTERVAL * 3)).is_some(), "another ranking");
+        assert!(ranker.order(start.after(ORDER_INTERVAL * 3), &names).is_some(), "another ranking");
+    }
+
+    #[test]
+    fn a_file_without_a_grade_is_dropped_with_its_name() {
+        let slot = RankingSlot::default();
+        slot.set(ranking());
+        let memory = DemandMemory::new(HalfLives::of(HalfLife::Auto));
+        let mut ranker = DemandRanker::new(memory, slot);
+        let names = NameTable::new();
+        names.intern_all([&b"0"[..], b"1", b"2", b"3"]);
+        let start = Millis::from_unix_seconds(1_780_000_000);
+        (0..4).for_each(|file| ranker.memory_mut().request(FileId(file), start));
+        ranker.order(start, &names).unwrap();
+        assert_eq!(ranker.memory().files().count(), 4);
+        let live = RoaringBitmap::from_iter([0, 1]);
+        (0..2).for_each(|_| assert!(names.sweep(&live).is_some()));
+        ranker.memory_mut().request(FileId(0), start);
+        ranker.order(start.after(ORDER_INTERVAL), &names).unwrap();
+        assert_eq!(ranker.memory().files().count(), 3, "a graded file stays");
     }
 }

@@ -8,7 +8,7 @@ use reelyard_core::names::{ByFile, FileId};
 use roaring::RoaringBitmap;
 
 use super::half_lives::{DAY_SECONDS, exposure_days};
-use super::priors::{PRIOR_DAYS, Priors};
+use super::priors::{Priors, prior_weight};
 use super::request_rate::RequestRate;
 
 /// The demand for one file: 4 bytes.
@@ -49,11 +49,12 @@ pub struct DemandParts {
     pub remembered: f64,
     /// The days since the file is known, during which they were counted.
     pub known_days: f64,
-    /// The rate of its rank in grade.info, in requests a day. It counts as one day of observation.
+    /// The rate of its rank in grade.info, in requests a day. It counts like [`prior_weight`] days of observation.
     pub prior_a_day: f64,
 }
 
-/// The graded files by demand for each byte. Immutable once built; 8 bytes a file.
+/// The graded files by demand for each byte. Immutable once built; 8 bytes a file, and two
+/// more for a young one.
 #[derive(Clone, Debug)]
 pub struct PopularityOrder {
     /// Most demand for each byte first.
@@ -90,22 +91,30 @@ impl PopularityOrder {
     }
 
     /// The numbers behind the rate of a file with this rank in grade.info, 1 = best. The rate is
-    /// `(remembered + prior) / (weighted days + 1)`.
+    /// `(remembered + weight of the prior * prior) / (weighted days + weight of the prior)`.
     pub fn parts(&self, file: FileId, rank: u32) -> DemandParts {
-        let position = rank.saturating_sub(1) as usize;
         let FileDemand { rate, .. } = self.demand(file);
         let known_days = self.known_hours.get(file).days(self.observed);
-        let prior_a_day = self.requests_a_day * Priors::of(self.files.len()).share(position);
+        let prior_a_day = self.requests_a_day * Priors::of(self.files.len()).of_rank(rank);
         let weighted_days = exposure_days(self.half_life_days, known_days);
-        let all = rate.per_day() * (weighted_days + PRIOR_DAYS);
-        let remembered = (all - PRIOR_DAYS * prior_a_day).max(0.0);
+        let weight = prior_weight(known_days);
+        let all = rate.per_day() * (weighted_days + weight);
+        let remembered = (all - weight * prior_a_day).max(0.0);
         DemandParts { remembered, known_days, prior_a_day }
+    }
+
+    /// The demand that decides the order, for each byte of its size.
+    pub fn for_each_byte(&self, file: FileId, size: Option<u64>) -> f64 {
+        self.demand(file).rate.per_day() / self.size_or_mean(size)
     }
 
     /// The demand that keeps a copy, for each byte of its size.
     pub fn kept_for_each_byte(&self, file: FileId, size: Option<u64>) -> f64 {
-        let size = size.map_or(self.mean_size, |size| size.max(1) as f64);
-        self.demand(file).kept_rate.per_day() / size
+        self.demand(file).kept_rate.per_day() / self.size_or_mean(size)
+    }
+
+    fn size_or_mean(&self, size: Option<u64>) -> f64 {
+        size.map_or(self.mean_size, |size| size.max(1) as f64)
     }
 
     /// The half-life of admission, in days.

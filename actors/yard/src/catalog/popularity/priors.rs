@@ -1,8 +1,14 @@
 //! The demand that is expected for a file before it has requests: by its rank in grade.info. Pure.
 
-/// The observation that the prior counts for, in days. A file without requests has the rate of its
-/// rank in grade.info, until it was observed for longer than this.
+/// The observation that the prior counts for at first, in days. A file without requests then has the rate of its rank
+/// in grade.info.
 pub const PRIOR_DAYS: f64 = 1.0;
+
+/// The observation that the prior counts for when a file is known for `known_days`, in days. It falls without end.
+/// Otherwise the prior would always outweigh a short memory.
+pub fn prior_weight(known_days: f64) -> f64 {
+    PRIOR_DAYS * PRIOR_DAYS / (PRIOR_DAYS + known_days)
+}
 
 /// The prior rate of a file falls with its rank by this power, as demand for films does.
 const PRIOR_POWER: f64 = 0.7;
@@ -20,8 +26,8 @@ impl Priors {
         Priors { sum: ((files.max(1) as f64).powf(below) / below).max(1.0) }
     }
 
-    /// The share of the file at this position.
-    pub fn share(&self, position: usize) -> f64 {
-        ((position + 1) as f64).powf(-PRIOR_POWER) / self.sum
+    /// The share of the file with this rank, 1 = best.
+    pub fn of_rank(&self, rank: u32) -> f64 {
+        f64::from(rank.max(1)).powf(-PRIOR_POWER) / self.sum
     }
 }

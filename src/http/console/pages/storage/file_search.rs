@@ -145,7 +145,7 @@ impl FileSearch<'_> {
                 self.files.requests_a_day(file).map_or(0, |day| (day * 1000.0) as u64 + 1)
             }),
             "score" => by(&|file| {
-                self.files.score(FileId(file.0)).map_or(0, |score| (score * 1000.0) as u64 + 1)
+                self.files.order_score(file).map_or(0, |score| (score * 1000.0) as u64 + 1)
             }),
             "name" => {
                 let order = self.by_name.order(self.listed, self.names);

@@ -125,6 +125,63 @@ fn a_log_that_is_written_again_counts_only_new_rows() {
 }
 
 #[test]
+fn a_mirrored_log_that_is_shorter_for_a_time_counts_once() {
+    let mut yard = ranked(&["A"]);
+    let rows: Vec<String> =
+        (0..8).map(|second| row("A", Millis(MIDNIGHT.0 + second * 1000))).collect();
+    let copy = yard.dir.path().join("copy");
+    let copies = [(6, 6), (4, 6), (2, 6), (4, 6), (8, 8), (0, 8), (3, 8), (8, 8)];
+    for (number, (copied, expected)) in copies.into_iter().enumerate() {
+        fs::write(&copy, rows[..copied].concat()).unwrap();
+        fs::rename(&copy, yard.path(3)).unwrap();
+        assert_eq!(requests(&mut yard, SOON), expected, "{number}");
+        assert_eq!(yard.log.hits.count() as u64, expected, "{number}");
+    }
+    append(&yard.path(3), &row("A", SOON));
+    assert_eq!((requests(&mut yard, SOON), yard.log.hits.count()), (9, 9));
+}
+
+#[test]
+fn a_log_that_comes_back_after_another_one_counts_once() {
+    let mut yard = ranked(&["A", "B"]);
+    let (path, away) = (yard.path(3), yard.dir.path().join("away"));
+    append(&path, &row("A", MIDNIGHT).repeat(3));
+    assert_eq!(requests(&mut yard, SOON), 3);
+    fs::rename(&path, &away).unwrap();
+    append(&path, &row("B", MIDNIGHT).repeat(2));
+    assert_eq!(requests(&mut yard, SOON), 5);
+    for _ in 0..2 {
+        fs::rename(&away, &path).unwrap();
+        assert_eq!((requests(&mut yard, SOON), yard.log.hits.count()), (5, 5));
+        fs::copy(&path, &away).unwrap();
+    }
+    append(&path, &row("A", SOON));
+    assert_eq!((requests(&mut yard, SOON), yard.log.hits.count()), (6, 6));
+}
+
+#[test]
+fn rows_that_are_late_or_came_during_a_pause_count() {
+    let mut yard = ranked(&["A"]);
+    let before = Millis(MIDNIGHT.0 - 1000);
+    append(&yard.path(2), &row("A", before));
+    assert_eq!(requests(&mut yard, MIDNIGHT), 1);
+    append(&yard.path(2), &row("A", before));
+    let minutes = |minutes: i64| Millis(MIDNIGHT.0 + minutes * 60_000);
+    assert_eq!(requests(&mut yard, minutes(20)), 2);
+    append(&yard.path(2), &row("A", before));
+    let look = yard.log.look(minutes(23 * 60));
+    assert_eq!((look.view.requests_counted, look.view.hits_in_window), (3, 0));
+    assert_eq!(look.view.files.len(), 1, "only today has hits");
+    // The node is paused for days.
+    append(&yard.path(3), &row("A", minutes(60)));
+    append(&yard.path(4), &row("A", minutes(30 * 60)));
+    append(&yard.path(7), &row("A", minutes(100 * 60)));
+    assert_eq!(requests(&mut yard, minutes(100 * 60)), 6);
+    append(&yard.path(6), &row("A", minutes(80 * 60)));
+    assert_eq!(requests(&mut yard, minutes(101 * 60)), 7, "a log that appears a day late");
+}
+
+#[test]
 fn a_month_without_rows_keeps_half_lives_exact() {
     let yard = EventLogFixture::new();
     append(&yard.path(3), &row("A", MIDNIGHT).repeat(64));

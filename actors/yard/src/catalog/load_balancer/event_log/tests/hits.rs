@@ -48,7 +48,7 @@ fn both_days_are_followed_around_midnight() {
     assert_eq!(yard.hot(soon), hot("A", 3));
     let late = Millis(MIDNIGHT.0 + 600_000);
     assert_eq!(yard.hot(late), []);
-    assert_eq!(yard.log.days.len(), 1);
+    assert_eq!(yard.log.days.len(), 1, "no demand is counted without a ranking");
 }
 
 #[test]

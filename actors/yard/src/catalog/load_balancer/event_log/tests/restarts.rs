@@ -148,16 +148,56 @@ fn without_a_usable_checkpoint_the_logs_are_read_again() {
     fs::remove_file(&path).unwrap();
     let mut other = DemandProcess::start(&yard, &["A", "B"]);
     assert_eq!(other.save(SOON), 3);
-    let two_days = std::time::Duration::from_secs(2 * 86_400);
-    let mut fixed = DemandProcess::start(&yard, &["A", "B"]);
-    let half_life = crate::settings::popularity::HalfLife::Fixed(two_days);
-    let settings = EventLogSettings { half_life, ..yard.log.settings.clone() };
-    let EventLog { names, demand, checkpoint, .. } = fixed.log;
-    drop(demand);
-    let slot = RankingSlot::default();
-    slot.set(Arc::new(Ranking::from_files_wanting([(names.find(b"A").unwrap(), 1)])));
-    fixed.log = EventLog::new(settings, names, slot, checkpoint);
-    assert_eq!(fixed.look(SOON), 3, "other half-lives");
+}
+
+#[test]
+fn another_half_life_keeps_the_demand_without_the_logs() {
+    let mut yard = EventLogFixture::new();
+    append(&yard.path(3), &row("A", MIDNIGHT).repeat(3));
+    append(&yard.path(3), &row("B", MIDNIGHT));
+    assert_eq!(DemandProcess::start(&yard, &["A", "B"]).save(SOON), 4);
+    fs::remove_file(yard.path(3)).unwrap();
+    for days in [2, 30] {
+        let half_life = std::time::Duration::from_secs(days * 86_400);
+        yard.log.settings.half_life = crate::settings::popularity::HalfLife::Fixed(half_life);
+        let mut process = DemandProcess::start(&yard, &["B", "A"]);
+        assert_eq!(process.save(SOON), 0);
+        process.assert_remembers(SOON, &[("A", 3.0), ("B", 1.0)]);
+    }
+}
+
+#[test]
+fn files_that_no_input_names_at_a_restart_keep_their_demand() {
+    let yard = EventLogFixture::new();
+    append(&yard.path(3), &row("A", MIDNIGHT).repeat(3));
+    append(&yard.path(3), &row("B", MIDNIGHT));
+    assert_eq!(DemandProcess::start(&yard, &["A", "B"]).save(SOON), 4);
+    // grade.info is short for a time, and the masters are not listed yet.
+    assert_eq!(DemandProcess::start(&yard, &["B"]).save(SOON), 0);
+    let mut third = DemandProcess::start(&yard, &["B", "A"]);
+    assert_eq!(third.look(SOON), 0);
+    third.assert_remembers(SOON, &[("A", 3.0), ("B", 1.0)]);
+}
+
+#[test]
+fn a_restart_while_a_mirrored_log_is_shorter_counts_once() {
+    let yard = EventLogFixture::new();
+    let rows: Vec<String> =
+        (0..8).map(|second| row("A", Millis(MIDNIGHT.0 + second * 1000))).collect();
+    let mirror = |rows: &[String]| {
+        let copy = yard.dir.path().join("copy");
+        fs::write(&copy, rows.concat()).unwrap();
+        fs::rename(&copy, yard.path(3)).unwrap();
+    };
+    mirror(&rows[..6]);
+    let mut first = DemandProcess::start(&yard, &["A"]);
+    assert_eq!(first.look(SOON), 6);
+    mirror(&rows[..4]);
+    assert_eq!(first.save(SOON), 6);
+    mirror(&rows);
+    let mut second = DemandProcess::start(&yard, &["A"]);
+    assert_eq!((second.look(SOON), second.log.hits.count()), (2, 8));
+    second.assert_remembers(SOON, &[("A", 8.0)]);
 }
 
 #[test]
@@ -193,6 +233,8 @@ fn a_start_with_an_old_clock_keeps_the_checkpoint() {
     let mut process = DemandProcess::start(&yard, &["A"]);
     let boot = Millis::from_unix_seconds(3600);
     assert_eq!(process.look(boot), 0);
+    // Another node ends before the network sets its clock.
+    DemandProcess::start(&yard, &["A"]).save(boot);
     // The network sets the clock.
     process.look(SOON);
     process.assert_remembers(SOON, &[("A", 2.0)]);
