@@ -30,7 +30,7 @@ use demand::recorded::Recorded;
 use demand::stream::DemandModel;
 use demand::synthetic::{DAY, HOUR, Synthetic};
 pub use demand::trace::RequestTrace;
-use options::{DemandOptions, RecordedOptions, SimulationOptions, SyntheticOptions};
+use options::{DAYS, DemandOptions, RecordedOptions, SimulationOptions, SyntheticOptions};
 pub use results::measures::{Amount, DiskFill, Hour, Tally};
 pub use results::references::{Reference, ReferenceDay, References};
 pub use results::report::{
@@ -42,9 +42,6 @@ use yard::YardModel;
 
 /// Start of an invented demand: a Monday, at midnight.
 const START: Millis = Millis(1_767_571_200_000);
-
-/// Default number of days without logs.
-pub const DAYS: u32 = 14;
 
 /// The files, and the requests for them.
 struct SimulationInputs {

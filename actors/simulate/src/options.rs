@@ -54,7 +54,7 @@ pub enum DemandOptions {
 }
 
 /// Options of an invented demand.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct SyntheticOptions {
     /// Number of files, including those that are released during the simulation.
     pub files: u32,
@@ -80,8 +80,8 @@ pub const ZIPF: f64 = 0.7;
 /// Default number of requests per day and file.
 pub const REQUESTS_PER_FILE: f64 = 1.65;
 
-/// Default part of the files that change their popularity in a day, as people write it.
-pub const DRIFT: &str = "1%";
+/// Default part of the files that change their popularity in a day.
+pub const DRIFT: f64 = 0.01;
 
 /// Default number of files per new title of a day.
 pub const FILES_PER_NEW_TITLE: u32 = 714;
@@ -100,6 +100,32 @@ pub struct RecordedOptions {
     pub hitcount_history: Option<PathBuf>,
 }
 
+/// Default number of days without logs.
+pub const DAYS: u32 = 14;
+
+impl SyntheticOptions {
+    /// New titles per day.
+    pub fn new_titles(&self) -> u32 {
+        self.new_titles_per_day.unwrap_or(self.files / FILES_PER_NEW_TITLE)
+    }
+
+    /// Number of files that exist at the start of so many days. Titles are released on each day but the first.
+    pub fn files_at_start(&self, days: u32) -> u32 {
+        self.files.saturating_sub(released_later(self.new_titles(), days))
+    }
+
+    /// The same options, so that `files` files exist at the start of so many days.
+    pub fn with_files_at_start(self, files: u32, days: u32) -> Self {
+        let new_titles = self.new_titles();
+        let files = files.saturating_add(released_later(new_titles, days));
+        SyntheticOptions { files, new_titles_per_day: Some(new_titles), ..self }
+    }
+}
+
+fn released_later(new_titles: u32, days: u32) -> u32 {
+    new_titles.saturating_mul(days.saturating_sub(1))
+}
+
 /// Why a simulation is not possible.
 #[derive(Debug, thiserror::Error)]
 pub enum BadOptions {
@@ -112,6 +138,19 @@ pub enum BadOptions {
     /// There is no file to copy.
     #[error("expected at least one file")]
     NoFiles,
+    /// All files would be released during the simulation.
+    #[error(
+        "{new_titles} new titles a day are {files} files or more in {days} days. Use more files, fewer new titles \
+         or fewer days"
+    )]
+    OnlyNewTitles {
+        /// New titles per day.
+        new_titles: u32,
+        /// Number of files.
+        files: u32,
+        /// Number of days.
+        days: u32,
+    },
     /// The simulation would have no length.
     #[error("expected at least one day")]
     NoDays,
@@ -155,6 +194,11 @@ impl SimulationOptions {
         if let DemandOptions::Synthetic(demand) = &self.demand {
             if demand.files == 0 {
                 return Err(BadOptions::NoFiles);
+            }
+            let (days, files) = (self.days.unwrap_or(DAYS), demand.files);
+            if demand.files_at_start(days) == 0 {
+                let new_titles = demand.new_titles();
+                return Err(BadOptions::OnlyNewTitles { new_titles, files, days });
             }
             if !(0.0..=3.0).contains(&demand.zipf) {
                 return Err(BadOptions::Zipf(demand.zipf));
@@ -253,6 +297,8 @@ mod tests {
         assert!(refused(&|options| options.yard.failures = 1.5).contains("not 1.5"));
         assert!(refused(&|options| options.yard.start_fill = Some(101)).contains("not 101%"));
         assert!(demand(&|demand| demand.files = 0).contains("at least one file"));
+        let only_new = demand(&|demand| demand.new_titles_per_day = Some(1_000));
+        assert!(only_new.contains("1000 new titles a day are 1000 files or more"), "{only_new}");
         assert!(demand(&|demand| demand.drift = -0.1).contains("drift"));
         assert!(demand(&|demand| demand.zipf = f64::NAN).contains("Zipf"));
     }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use reelyard_core::counted::counted;
 use reelyard_core::durations::in_words;
 use reelyard_simulate::fitting::{DemandFit, Estimate};
+use reelyard_simulate::options::{DAYS, SyntheticOptions};
 
 use super::report_tables::percent;
 use crate::cli::output::cell::text;
@@ -46,7 +47,7 @@ fn table(fit: &DemandFit) -> ListTable {
         add(what, shown(found.value), interval);
     };
     estimate("power (--zipf)", Some(fit.power), &|power| format!("{power:.3}"));
-    estimate("titles (--files)", Some(fit.titles), &|titles| format!("{titles:.0}"));
+    estimate("titles", Some(fit.titles), &|titles| format!("{titles:.0}"));
     estimate("new titles a day", fit.new_titles_per_day, &|titles| format!("{titles:.0}"));
     estimate("drift a day (--drift)", fit.drift, &percent);
     add("requests a day", format!("{:.0}", fit.requests_per_day), String::new());
@@ -55,20 +56,63 @@ fn table(fit: &DemandFit) -> ListTable {
     table
 }
 
-/// The command that simulates the fitted demand.
+/// The command that simulates the fitted demand. The fitted titles exist at its start.
 fn command(fit: &DemandFit) -> String {
-    let mut command = format!(
-        "reelyard simulate --zipf {:.3} --files {:.0} --requests-per-day {:.0}",
-        fit.power.value, fit.titles.value, fit.requests_per_day
-    );
-    if let Some(titles) = fit.new_titles_per_day {
-        command += &format!(" --new-titles-per-day {:.0}", titles.value);
+    let SyntheticOptions { files, requests_per_day, zipf, drift, .. } = fit.options();
+    let SyntheticOptions { new_titles_per_day, rises_per_day, .. } = fit.options();
+    let mut command = format!("reelyard simulate --days {DAYS} --zipf {zipf:.3} --files {files}");
+    if let Some(requests) = requests_per_day {
+        command += &format!(" --requests-per-day {requests}");
     }
-    if let Some(drift) = fit.drift {
-        command += &format!(" --drift {:.4}", drift.value);
+    if let Some(titles) = new_titles_per_day {
+        command += &format!(" --new-titles-per-day {titles}");
     }
-    if let Some(rises) = fit.rises_per_day {
-        command += &format!(" --rises-per-day {rises:.0}");
+    command += &format!(" --drift {drift:.4}");
+    if let Some(rises) = rises_per_day {
+        command += &format!(" --rises-per-day {rises}");
     }
     command
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+    use reelyard_simulate::options::DemandOptions;
+
+    use super::super::SimulateArgs;
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct PrintedCommand {
+        #[command(flatten)]
+        args: SimulateArgs,
+    }
+
+    #[test]
+    fn the_printed_command_has_the_fitted_options() {
+        let estimate = |value| Estimate { value, low: value, high: None };
+        let mut fit = DemandFit {
+            requests: 60_000,
+            files: 5_000,
+            seconds: 432_000,
+            days: 5,
+            requests_per_day: 12_000.0,
+            power: estimate(0.8),
+            titles: estimate(6_000.0),
+            new_titles_per_day: Some(estimate(40.0)),
+            drift: Some(estimate(0.05)),
+            rises_per_day: Some(2.0),
+            dispersion: 1.0,
+            warnings: Vec::new(),
+        };
+        for new_titles in [Some(estimate(40.0)), None] {
+            fit.new_titles_per_day = new_titles;
+            let words = command(&fit);
+            let parsed = PrintedCommand::try_parse_from(words.split(' ').skip(1)).unwrap();
+            let (_, options) = parsed.args.taken_apart();
+            let DemandOptions::Synthetic(demand) = options.demand else { panic!("{words}") };
+            assert_eq!((options.days, &demand), (Some(DAYS), &fit.options()), "{words}");
+            assert_eq!(demand.files_at_start(DAYS), 6_000);
+        }
+    }
 }

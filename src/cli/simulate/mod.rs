@@ -73,7 +73,7 @@ pub struct SimulateArgs {
     /// Part of the copies that fail: "1%" or "0.01".
     #[arg(long, value_name = "SHARE", default_value = "0", value_parser = share)]
     failures: f64,
-    /// Number of files.
+    /// Number of files, with those that are released during the simulation.
     #[arg(long, default_value_t = 20_000, conflicts_with = "event_log")]
     files: u32,
     /// Mean size of files with an unknown size.
@@ -89,7 +89,7 @@ pub struct SimulateArgs {
     #[arg(long, default_value_t = ZIPF, conflicts_with = "event_log")]
     zipf: f64,
     /// Part of the files that change their popularity in a day.
-    #[arg(long, value_name = "SHARE", default_value = DRIFT, value_parser = share,
+    #[arg(long, value_name = "SHARE", default_value_t = DRIFT, value_parser = share,
           conflicts_with = "event_log")]
     drift: f64,
     #[arg(long, conflicts_with = "event_log",

@@ -114,13 +114,11 @@ pub fn effect_rows(report: &SimulationReport) -> [(&'static str, String); 4] {
     let Effect { copied_a_day, extra_hits, copied_per_extra_hit, copied_again_within_a_day } =
         report.effect;
     let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
+    let size = |bytes: u64| ByteSize::b(bytes).to_string();
     [
-        ("copied a day", ByteSize::b(copied_a_day).to_string()),
+        ("copied a day, from day 2 on", or_dash(copied_a_day.map(size))),
         ("hits beyond those of the copies at the start", extra_hits.to_string()),
-        (
-            "… copied for each of them",
-            or_dash(copied_per_extra_hit.map(|bytes| ByteSize::b(bytes).to_string())),
-        ),
+        ("… copied for each of them", or_dash(copied_per_extra_hit.map(size))),
         (
             "copies of files removed within a day before",
             or_dash(copied_again_within_a_day.map(percent)),

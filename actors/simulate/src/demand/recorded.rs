@@ -12,6 +12,7 @@ use reelyard_core::names::{FileId, NameTable};
 use reelyard_yard::catalog::CatalogSettings;
 use reelyard_yard::catalog::files::ranking_inputs::RankingInputs;
 use reelyard_yard::catalog::load_balancer::event_row::{EventRow, read_event_row};
+use reelyard_yard::catalog::load_balancer::log_days::{day_of_log, demand_times};
 use reelyard_yard::catalog::ranking::Ranking;
 use reelyard_yard::catalog::single_flight::InputReader;
 
@@ -19,8 +20,11 @@ use super::synthetic::DAY;
 use crate::demand::file_request::FileRequest;
 use crate::options::RecordedOptions;
 
-/// How far a request can be from the others.
-const FARTHEST: Duration = Duration::from_secs(366 * 24 * 60 * 60);
+/// A log whose length differs from whole days by at most this much has whole days.
+pub const DAY_TOLERANCE: Duration = Duration::from_secs(2 * 60 * 60);
+
+/// Requests with a smaller part of all requests, and a day or more from the others, have wrong times.
+const LEAST_PART: usize = 100;
 
 /// The requests of some logs, repeated.
 #[derive(Debug)]
@@ -47,15 +51,18 @@ impl Recorded {
             options.event_logs.iter().map(|log| log.display().to_string()).collect();
         ensure!(
             !requests.is_empty(),
-            "{}: the log contains no request for a file",
+            "{}: the log contains no request for a file. If its name has a day, only rows near that day count",
             logs.join(", ")
         );
         // Stable: requests of the same second keep the order of the log.
         requests.sort_by_key(|request| request.at);
-        drop_far_requests(&mut requests);
-        let lasts = requests[requests.len() - 1].at.since(requests[0].at);
-        let days = lasts.as_millis() / DAY.as_millis() + 1;
+        let mut requests = without_wrong_times(requests);
+        let (first, last) = (requests[0].at, requests[requests.len() - 1].at);
+        let lasts = last.since(first).saturating_sub(DAY_TOLERANCE);
+        let days = lasts.as_millis().div_ceil(DAY.as_millis()).max(1);
         let period = DAY.saturating_mul(u32::try_from(days)?);
+        // They are those of the next repetition.
+        requests.retain(|request| request.at < first.after(period));
         Ok(Recorded { requests, period, next: 0, repeated: 0 })
     }
 
@@ -97,22 +104,27 @@ impl Recorded {
     }
 }
 
-/// Drops requests whose times are errors: those far from the middle one of the sorted `requests`. One of them
-/// would make the simulation endless. A node skips rows of other days, too.
-fn drop_far_requests(requests: &mut Vec<FileRequest>) {
-    let Some(middle) = requests.get(requests.len() / 2).map(|request| request.at) else { return };
-    let (first, last) = (middle.before(FARTHEST), middle.after(FARTHEST));
-    requests.retain(|request| (first..=last).contains(&request.at));
+/// Leaves out requests whose times are errors. One of them would add empty days, or make the simulation endless.
+/// `requests` are sorted by time, and some remain.
+fn without_wrong_times(requests: Vec<FileRequest>) -> Vec<FileRequest> {
+    let parts = || requests.chunk_by(|a, b| b.at.since(a.at) < DAY);
+    let largest = parts().map(<[FileRequest]>::len).max().unwrap_or(0);
+    let kept = parts().filter(|part| part.len() * LEAST_PART >= largest);
+    kept.flatten().copied().collect()
 }
 
 fn read_log(log: &Path, names: &NameTable, requests: &mut Vec<FileRequest>) -> Result<()> {
     let mut lines =
         BufReader::with_capacity(1 << 20, bounded_read::open(log, InputSource::FileOrPipe)?);
     let mut interning = names.interner();
+    // A node does not count other times either.
+    let times = log.file_name().and_then(day_of_log).map(demand_times);
     let mut line = Vec::new();
     while lines.read_until(b'\n', &mut line)? > 0 {
         // An invalid row is skipped, as in a node.
-        if let Ok(EventRow::Selection(selection)) = read_event_row(line.trim_ascii_end()) {
+        if let Ok(EventRow::Selection(selection)) = read_event_row(line.trim_ascii_end())
+            && times.as_ref().is_none_or(|times| times.contains(&selection.at))
+        {
             let file = interning.intern(selection.name)?;
             requests.push(FileRequest { at: selection.at, file });
         }
@@ -160,8 +172,12 @@ mod tests {
     }
 
     fn read(text: &str) -> Result<(Recorded, NameTable)> {
+        read_named("log", text)
+    }
+
+    fn read_named(log: &str, text: &str) -> Result<(Recorded, NameTable)> {
         let dir = tempfile::tempdir()?;
-        let log = dir.path().join("EventLog[20260105].log");
+        let log = dir.path().join(log);
         std::fs::write(&log, text)?;
         let (grade_info, hitcount_history) = (None, None);
         let options = RecordedOptions { event_logs: vec![log], grade_info, hitcount_history };
@@ -185,14 +201,32 @@ mod tests {
     }
 
     #[test]
-    fn rows_from_another_year_are_left_out() {
+    fn rows_with_wrong_times_are_left_out() {
         let now = 1_780_000_000;
-        let far = [0, now - 367 * 86_400, now * 1000, i64::MAX / 1000];
-        let text = [now, now + 60, now + 90_000].into_iter().chain(far);
-        let text: Vec<String> = text.map(|second| row(second, "a")).collect();
+        let day = (0..1000).map(|number| now + number * 86);
+        let month = now + 31 * 86_400 - 3_600 * 12;
+        let far = [0, now - 367 * 86_400, month, now * 1000, i64::MAX / 1000];
+        let text: Vec<String> = day.chain(far).map(|second| row(second, "a")).collect();
         let (recorded, _) = read(&text.concat()).unwrap();
-        assert_eq!(recorded.requests().len(), 3);
-        assert_eq!(recorded.a_day(1), [1.5]);
+        assert_eq!(recorded.a_day(1), [1000.0]);
+        // The day in the name of a log decides, however many rows there are.
+        let text = row(month, "a").repeat(500) + &text.concat();
+        let (recorded, _) = read_named("EventLog[20260528].log", &text).unwrap();
+        assert_eq!(recorded.a_day(1), [1000.0]);
+        let (both, _) = read(&text).unwrap();
+        assert_eq!(both.requests().len(), 1501);
+    }
+
+    #[test]
+    fn a_day_that_is_a_second_too_long_is_one_day() {
+        let text: Vec<String> = (0..=24).map(|hour| row(hour * 3600 + hour / 24, "a")).collect();
+        let (mut recorded, _) = read(&text.concat()).unwrap();
+        let all: Vec<FileRequest> =
+            std::iter::from_fn(|| recorded.next_before(Millis(0).after(DAY * 2))).collect();
+        assert!(all.is_sorted_by_key(|request| request.at));
+        assert_eq!(all.len(), 48, "the second day is full");
+        let longer = row(0, "a") + &row(26 * 3600 + 1, "a");
+        assert_eq!(read(&longer).unwrap().0.a_day(1), [1.0]);
     }
 
     #[test]

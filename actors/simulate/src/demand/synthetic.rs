@@ -11,9 +11,7 @@ use reelyard_core::names::FileId;
 use super::catalogue::normal;
 use super::ranks::Ranks;
 use crate::demand::file_request::FileRequest;
-use crate::options::{
-    DESTINATIONS_PER_RISE, FILES_PER_NEW_TITLE, REQUESTS_PER_FILE, SyntheticOptions,
-};
+use crate::options::{DESTINATIONS_PER_RISE, REQUESTS_PER_FILE, SyntheticOptions};
 
 /// Length of a simulated day.
 pub const DAY: Duration = Duration::from_secs(24 * 60 * 60);
@@ -47,8 +45,8 @@ pub struct Synthetic {
     ranks: Ranks,
     /// The released files, most popular first.
     order: Vec<u32>,
-    /// The files to be released, the last one first.
-    unreleased: Vec<u32>,
+    /// Number of the next title to be released.
+    next_title: u32,
     per_day: f64,
     zipf: f64,
     drift: f64,
@@ -63,7 +61,7 @@ pub struct Synthetic {
 
 impl Synthetic {
     /// A demand on `destinations` that starts at `start`, a midnight. Files are numbered by their
-    /// initial popularity. The last ones are released over `days`.
+    /// initial popularity. The last ones are released over `days`; later titles have further numbers.
     pub fn new(
         options: &SyntheticOptions,
         destinations: u32,
@@ -73,23 +71,21 @@ impl Synthetic {
     ) -> Self {
         let default = REQUESTS_PER_FILE * f64::from(options.files);
         let per_day = options.requests_per_day.map_or(default, |requests| requests as f64);
-        let new_titles = options.new_titles_per_day;
-        let new_titles = new_titles.unwrap_or(options.files / FILES_PER_NEW_TITLE);
-        let to_come = new_titles.saturating_mul(days.saturating_sub(1)).min(options.files / 2);
-        let released = options.files - to_come;
+        let released = options.files_at_start(days).max(1);
         let rises = options.rises_per_day.unwrap_or(destinations.div_ceil(DESTINATIONS_PER_RISE));
         let rise = RISE_SHARE * per_day / f64::from(destinations.max(1));
+        let least_rise = LEAST_RISE.min(per_day);
         let mut demand = Synthetic {
             rng,
             ranks: Ranks::falling_by(options.zipf, options.files),
             order: (0..released).collect(),
-            unreleased: (released..options.files).rev().collect(),
+            next_title: released,
             per_day,
             zipf: options.zipf,
             drift: options.drift,
-            new_titles,
+            new_titles: options.new_titles(),
             rises,
-            rise_requests: rise.max(LEAST_RISE) as u32,
+            rise_requests: rise.max(least_rise) as u32,
             next: start.0 as f64,
             rising: BinaryHeap::new(),
         };
@@ -185,14 +181,15 @@ impl Synthetic {
 
     /// Gives the next titles places near the top.
     fn release(&mut self) -> Vec<u32> {
-        let count = self.unreleased.len().min(self.new_titles as usize);
-        let titles = self.unreleased.split_off(self.unreleased.len() - count);
+        let after = self.next_title.saturating_add(self.new_titles);
+        let titles: Vec<u32> = (self.next_title..after).rev().collect();
+        self.next_title = after;
         let front = (self.order.len() as f64 * NEW_TITLES_WITHIN).max(1.0);
         let place = |_: &u32| log_uniform(front, &mut self.rng) as usize;
         let mut places: Vec<usize> = titles.iter().map(place).collect();
         places.sort_unstable();
         let mut before = std::mem::take(&mut self.order).into_iter();
-        self.order.reserve(before.len() + count);
+        self.order.reserve(before.len() + titles.len());
         for (place, title) in places.into_iter().zip(&titles) {
             let missing = place.saturating_sub(self.order.len());
             self.order.extend(before.by_ref().take(missing));
@@ -274,6 +271,18 @@ mod tests {
         all.sort_unstable();
         all.dedup();
         assert_eq!(all.len(), 995, "no file stands twice");
+        let next = demand.begin_day(MIDNIGHT.after(DAY * 2));
+        assert_eq!(next, (995..1000).rev().map(FileId).collect::<Vec<_>>());
+        let behind_the_end = demand.begin_day(MIDNIGHT.after(DAY * 3));
+        assert_eq!(behind_the_end, (1000..1005).rev().map(FileId).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn most_titles_may_be_new_and_no_request_means_none() {
+        let many = SyntheticOptions { new_titles_per_day: Some(450), ..synthetic() };
+        assert_eq!(demand(&many).in_the_beginning().len(), 100);
+        let silent = SyntheticOptions { requests_per_day: Some(0), ..synthetic() };
+        assert!(all_before(&mut demand(&silent), MIDNIGHT.after(DAY)).is_empty());
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use reelyard_core::clock::Millis;
 
 use crate::demand::file_request::FileRequest;
+use crate::demand::recorded::DAY_TOLERANCE;
 use crate::demand::synthetic::{DAY, HOUR};
 
 /// A file with at least this many requests in a day, of which [`SUDDEN_SHARE`] are in one hour, had a
@@ -29,18 +30,23 @@ impl DayCounts {
         self.files.values().map(|count| f64::from(*count)).sum()
     }
 
+    /// Whether the day has no request.
+    pub fn is_empty(&self) -> bool {
+        self.files.is_empty() && self.sudden.is_empty()
+    }
+
     /// The number of requests for a file. None if it had a sudden demand.
     pub fn of(&self, file: u32) -> Option<u32> {
         (!self.sudden.contains(&file)).then(|| self.files.get(&file).copied().unwrap_or(0))
     }
 }
 
-/// Counts requests that are sorted by time. The last day may be incomplete; it is left out unless it is the
-/// only one.
+/// Counts requests that are sorted by time. The last day may be incomplete. If more than [`DAY_TOLERANCE`] is missing,
+/// it is left out, unless it is the only one.
 pub fn count(requests: &[FileRequest]) -> Vec<DayCounts> {
     let (Some(first), Some(last)) = (requests.first(), requests.last()) else { return Vec::new() };
     let day_of = |at: Millis| at.since(first.at).as_secs() / DAY.as_secs();
-    let complete = last.at.since(first.at).as_secs() / DAY.as_secs();
+    let complete = (last.at.since(first.at) + DAY_TOLERANCE).as_secs() / DAY.as_secs();
     let by_day = requests.chunk_by(|a, b| day_of(a.at) == day_of(b.at));
     let mut days: Vec<DayCounts> = Vec::new();
     for requests in by_day {
@@ -107,6 +113,8 @@ mod tests {
         assert_eq!((days[0].of(1), days[0].of(0), days[1].of(1)), (Some(2), Some(1), Some(0)));
         assert_eq!(days[0].requests(), 3.0);
         assert_eq!(count(&requests[..2]).len(), 1, "an incomplete day is better than none");
+        let two_days = [0.0, 47.9].map(|hours| request(hours, 1));
+        assert_eq!(count(&two_days).len(), 2, "a night may end a little early");
         assert!(count(&[]).is_empty());
     }
 

@@ -14,9 +14,9 @@ use reelyard_core::names::{FileId, NameTable};
 use serde::Serialize;
 
 use crate::demand::file_request::FileRequest;
-use crate::demand::recorded::Recorded;
+use crate::demand::recorded::{DAY_TOLERANCE, Recorded};
 use crate::demand::synthetic::DAY;
-use crate::options::RecordedOptions;
+use crate::options::{DAYS, DRIFT, RecordedOptions, SyntheticOptions};
 use day_counts::DayCounts;
 use turnover::{LEAST_DAYS, StaticDemand};
 pub use zipf_fit::Estimate;
@@ -68,6 +68,20 @@ pub fn fit_demand(event_logs: Vec<PathBuf>, seed: u64) -> Result<DemandFit> {
 }
 
 impl DemandFit {
+    /// The options of a simulation of [`DAYS`] days with this demand. The fitted titles exist at its start.
+    pub fn options(&self) -> SyntheticOptions {
+        let titles = (self.titles.value as u32).max(1);
+        let options = SyntheticOptions {
+            files: titles,
+            requests_per_day: Some(self.requests_per_day.round() as u64),
+            zipf: self.power.value,
+            drift: self.drift.map_or(DRIFT, |drift| drift.value),
+            new_titles_per_day: self.new_titles_per_day.map(|titles| titles.value.round() as u32),
+            rises_per_day: self.rises_per_day.map(|rises| rises.round() as u32),
+        };
+        options.with_files_at_start(titles, DAYS)
+    }
+
     /// Fits requests that are sorted by time.
     fn of(requests: &[FileRequest], seed: u64) -> Result<Self> {
         ensure!(
@@ -103,17 +117,24 @@ impl DemandFit {
             titles: zipf.titles,
             new_titles_per_day,
             drift: turnover::drift(&days, &demand, new_a_day, seed),
-            rises_per_day: (span >= DAY).then(|| sudden as f64 / days.len() as f64),
+            rises_per_day: spans_a_day(span).then(|| sudden as f64 / days.len() as f64),
             dispersion: zipf.dispersion,
             warnings: Vec::new(),
         };
-        fit.warnings = fit.doubts(span);
+        let empty = days.iter().filter(|day| day.is_empty()).count();
+        fit.warnings = fit.doubts(span, empty);
         Ok(fit)
     }
 
-    fn doubts(&self, span: Duration) -> Vec<String> {
+    fn doubts(&self, span: Duration, empty: usize) -> Vec<String> {
         let mut doubts = Vec::new();
-        if span < DAY {
+        if empty > 0 {
+            doubts.push(format!(
+                "{empty} of {} days have no request. Leave out rows with wrong times, or add the logs of these days",
+                self.days
+            ));
+        }
+        if !spans_a_day(span) {
             doubts.push(
                 "The logs are shorter than a day. Nights and evenings differ, so the requests a day \
                  are uncertain. Add logs of whole days"
@@ -144,13 +165,16 @@ impl DemandFit {
     }
 }
 
+fn spans_a_day(span: Duration) -> bool {
+    span + DAY_TOLERANCE >= DAY
+}
+
 #[cfg(test)]
 mod tests {
     use reelyard_core::clock::Millis;
 
     use super::*;
     use crate::demand::synthetic::{HOUR, Synthetic};
-    use crate::options::SyntheticOptions;
 
     const MIDNIGHT: Millis = Millis(1_767_571_200_000);
 
@@ -196,6 +220,9 @@ mod tests {
         assert!(contains(drift, 0.05) && (0.03..0.08).contains(&drift.value), "{fit:?}");
         assert!(fit.rises_per_day.is_some_and(|rises| (rises - 2.0).abs() < 0.5), "{fit:?}");
         assert!(fit.warnings.is_empty(), "{:?}", fit.warnings);
+        let rng = fastrand::Rng::with_seed(7);
+        let again = Synthetic::new(&fit.options(), 8, DAYS, MIDNIGHT, rng);
+        assert_eq!(again.in_the_beginning().len() as f64, fit.titles.value);
     }
 
     #[test]
@@ -204,6 +231,18 @@ mod tests {
         let fit = DemandFit::of(&requests(&options, 6), 1).unwrap();
         assert!(fit.drift.unwrap().low < 0.003, "{fit:?}");
         assert!(fit.new_titles_per_day.unwrap().value < 2.0, "{fit:?}");
+    }
+
+    #[test]
+    fn days_without_requests_are_doubted() {
+        let mut all = requests(&options(), 2);
+        let later: Vec<FileRequest> = all
+            .iter()
+            .map(|request| FileRequest { at: request.at.after(DAY * 4), ..*request })
+            .collect();
+        all.extend(later);
+        let fit = DemandFit::of(&all, 1).unwrap();
+        assert!(fit.warnings[0].starts_with("2 of 6 days have no request"), "{:?}", fit.warnings);
     }
 
     #[test]

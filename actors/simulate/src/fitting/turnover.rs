@@ -146,13 +146,14 @@ impl StaticDemand {
         let days = LAG as u32 + 1;
         let new_titles = new_titles_per_day.round().clamp(0.0, self.titles / 4.0) as u32;
         let options = SyntheticOptions {
-            files: (self.titles as u32).saturating_add(new_titles.saturating_mul(days - 1)),
+            files: self.titles as u32,
             requests_per_day: Some(self.requests as u64),
             zipf: self.power,
             drift,
             new_titles_per_day: Some(new_titles),
             rises_per_day: Some(0),
         };
+        let options = options.with_files_at_start(self.titles as u32, days);
         let mut demand = Synthetic::new(&options, 1, days, Millis(0), rng.fork());
         let mut drawn = Vec::new();
         for day in 0..days {

@@ -88,8 +88,8 @@ pub struct Setting {
 /// The effect of the copies on the hits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Effect {
-    /// Bytes copied in a day, on average.
-    pub copied_a_day: u64,
+    /// Mean number of bytes copied in a day, without the first day; none with only one day.
+    pub copied_a_day: Option<u64>,
     /// Hits, less the hits of a yard that keeps the copies of the start and copies nothing.
     pub extra_hits: i64,
     /// Copied bytes for each extra hit; none without extra hits.
@@ -224,13 +224,14 @@ impl SimulationReport {
 impl Effect {
     fn of(measures: &Measures, hits_at_start: u64, seconds: u64) -> Self {
         let Measures { all, churn, .. } = measures;
-        let copied = u128::from(all.copied.bytes);
-        let a_day = copied * u128::from(DAY.as_secs()) / u128::from(seconds.max(1));
+        let first = measures.days.first().map_or(0, |day| day.copied.bytes);
+        let copied = u128::from(all.copied.bytes.saturating_sub(first)) * u128::from(DAY.as_secs());
+        let a_day = copied.checked_div(u128::from(seconds.saturating_sub(DAY.as_secs())));
         let extra_hits = all.hits as i64 - hits_at_start as i64;
         let extra = u64::try_from(extra_hits).unwrap_or(0);
         let again = churn.within_a_day.files as f64 / all.copied.files as f64;
         Effect {
-            copied_a_day: u64::try_from(a_day).unwrap_or(u64::MAX),
+            copied_a_day: a_day.map(|bytes| u64::try_from(bytes).unwrap_or(u64::MAX)),
             extra_hits,
             copied_per_extra_hit: all.copied.bytes.checked_div(extra),
             copied_again_within_a_day: (all.copied.files > 0).then_some(again),
@@ -271,14 +272,17 @@ mod tests {
         measures.all.hits = 70;
         measures.all.copied = Amount { files: 4, bytes: 1000 };
         measures.churn.within_a_day.files = 1;
+        let first = Amount { files: 3, bytes: 600 };
+        measures.days = vec![Tally { copied: first, ..Tally::default() }; 2];
         let two_days = 2 * DAY.as_secs();
         let effect = Effect {
-            copied_a_day: 500,
+            copied_a_day: Some(400),
             extra_hits: 20,
             copied_per_extra_hit: Some(50),
             copied_again_within_a_day: Some(0.25),
         };
         assert_eq!(Effect::of(&measures, 50, two_days), effect);
+        assert_eq!(Effect::of(&measures, 50, DAY.as_secs()).copied_a_day, None);
         let worse = Effect::of(&measures, 80, two_days);
         assert_eq!((worse.extra_hits, worse.copied_per_extra_hit), (-10, None));
         measures.all.copied = Amount::default();

@@ -104,7 +104,7 @@ pub fn measure() -> Result<Vec<BenchFigure>> {
         BenchFigure::new(title, hits, "", FigureTarget::Nothing)
             .beside("the next day known in advance", known.hits as f64),
     );
-    let copied = report.effect.copied_a_day as f64 / TIB;
+    let copied = report.effect.copied_a_day.context("the copies of the yard")? as f64 / TIB;
     let daily_copied = daily.copied_a_day.context("the copies of a daily ranking")? as f64 / TIB;
     let known_week = report.references.next_7_days.copied_a_day.context("the copies of a week")?;
     figures.push(
