@@ -1,6 +1,6 @@
 //! Frames on a connection. A length is checked before memory is taken for the frame.
 
-use std::io;
+use std::io::{self, IoSlice};
 use std::time::Duration;
 
 use reelyard_protocol::cluster::{ConnectionUse, FRAME_LENGTH_BYTES, FrameTooLarge, frame_length};
@@ -72,6 +72,29 @@ pub(super) async fn read_body(
     if frame.len() == length { Ok(frame) } else { Err(FrameError::Cut) }
 }
 
+/// Reads a frame of `length` bytes that a member sends: its head, and the rest. All memory is taken at once, because a
+/// member has few connections.
+pub(super) async fn read_with_head<const HEAD: usize>(
+    reader: &mut (impl AsyncRead + Unpin),
+    length: usize,
+) -> Result<([u8; HEAD], Vec<u8>), FrameError> {
+    let rest = length.checked_sub(HEAD).ok_or(FrameError::NoHead)?;
+    let (mut head, mut frame) = ([0; HEAD], Vec::with_capacity(rest));
+    let mut body = (&mut *reader).take(length as u64);
+    in_time(async {
+        body.read_exact(&mut head).await?;
+        // A full vector would grow before the end is noticed.
+        while frame.len() < rest {
+            if body.read_buf(&mut frame).await? == 0 {
+                return Err(FrameError::Cut);
+            }
+        }
+        Ok(())
+    })
+    .await?;
+    Ok((head, frame))
+}
+
 /// Reads the next frame. None if the other side has closed the connection.
 pub(super) async fn read_frame(
     reader: &mut (impl AsyncRead + Unpin),
@@ -91,10 +114,17 @@ pub(super) async fn write_frame(
     body: &[u8],
 ) -> Result<(), FrameError> {
     let length = frame_length(head.len() + body.len(), limit)?;
-    // One buffer is one packet, if the frame is small.
-    let frame = [&length, head, body].concat();
+    // One write is one packet, if the frame is small.
+    let mut parts = [&length, head, body].map(IoSlice::new);
+    let mut left = &mut parts[..];
+    IoSlice::advance_slices(&mut left, 0);
     in_time(async {
-        writer.write_all(&frame).await?;
+        while !left.is_empty() {
+            match writer.write_vectored(left).await? {
+                0 => return Err(io::Error::from(io::ErrorKind::WriteZero).into()),
+                written => IoSlice::advance_slices(&mut left, written),
+            }
+        }
         Ok(writer.flush().await?)
     })
     .await
@@ -123,6 +153,27 @@ mod tests {
         assert_eq!(read_frame(&mut reader, 9).await.unwrap(), Some(b"headbody".to_vec()));
         assert_eq!(read_frame(&mut reader, 9).await.unwrap(), Some(Vec::new()));
         assert_eq!(read_frame(&mut reader, 9).await.unwrap(), None);
+    }
+
+    #[tokio::test]
+    async fn the_frame_of_a_member_comes_without_its_head() {
+        let mut bytes = Vec::new();
+        for body in [&b"body"[..], b"", &[7; 300_000]] {
+            write_frame(&mut bytes, 1 << 20, b"head", body).await.unwrap();
+        }
+        let mut reader = tokio::io::BufReader::new(&bytes[..]);
+        for body in [&b"body"[..], b"", &[7; 300_000]] {
+            let length = read_length(&mut reader, 1 << 20).await.unwrap().unwrap();
+            let (head, frame) = read_with_head::<4>(&mut reader, length).await.unwrap();
+            assert_eq!((&head, &*frame), (b"head", body));
+            assert!(frame.capacity() <= body.len().max(64), "its memory is not for its bytes");
+        }
+        let error = read_with_head::<4>(&mut &b"hea"[..], 3).await.unwrap_err();
+        assert!(matches!(error, FrameError::NoHead), "{error}");
+        for half in [&b"hea"[..], b"headbod"] {
+            let error = read_with_head::<4>(&mut &*half, 8).await.unwrap_err();
+            assert!(matches!(error, FrameError::Cut), "{error}");
+        }
     }
 
     #[tokio::test]

@@ -1,13 +1,13 @@
 //! A connection between two nodes, encrypted or not.
 
 use std::fmt;
-use std::io;
+use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use rustls::pki_types::CertificateDer;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, AsyncWrite, BufReader, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsStream;
 
@@ -24,9 +24,20 @@ pub struct NodeStream {
     slot: Option<MemberSlot>,
 }
 
+/// Encrypted bytes that one call of the system may take from a socket. The TLS library asks for 4 KiB at a time.
+const ENCRYPTED_BYTES: usize = 64 << 10;
+
+/// A socket below TLS.
+pub(super) type BufferedSocket = BufReader<TcpStream>;
+
+/// The socket for a TLS connection.
+pub(super) fn below_tls(stream: TcpStream) -> BufferedSocket {
+    BufReader::with_capacity(ENCRYPTED_BYTES, stream)
+}
+
 enum StreamLink {
     Plain(TcpStream),
-    Tls(Box<TlsStream<TcpStream>>),
+    Tls(Box<TlsStream<BufferedSocket>>),
 }
 
 impl NodeStream {
@@ -34,7 +45,7 @@ impl NodeStream {
         NodeStream { link: StreamLink::Plain(stream), traffic: None, slot: None }
     }
 
-    pub(super) fn encrypted(stream: TlsStream<TcpStream>) -> Self {
+    pub(super) fn encrypted(stream: TlsStream<BufferedSocket>) -> Self {
         NodeStream { link: StreamLink::Tls(Box::new(stream)), traffic: None, slot: None }
     }
 
@@ -53,7 +64,7 @@ impl NodeStream {
     pub(super) fn socket(&self) -> &TcpStream {
         match &self.link {
             StreamLink::Plain(stream) => stream,
-            StreamLink::Tls(stream) => stream.get_ref().0,
+            StreamLink::Tls(stream) => stream.get_ref().0.get_ref(),
         }
     }
 
@@ -110,6 +121,28 @@ impl AsyncWrite for NodeStream {
             traffic.sent(written);
         }
         Poll::Ready(Ok(written))
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        parts: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let this = self.get_mut();
+        let written = ready!(match &mut this.link {
+            StreamLink::Plain(stream) => Pin::new(stream).poll_write_vectored(context, parts),
+            StreamLink::Tls(stream) => {
+                Pin::new(stream.as_mut()).poll_write_vectored(context, parts)
+            }
+        })?;
+        if let Some(traffic) = &this.traffic {
+            traffic.sent(written);
+        }
+        Poll::Ready(Ok(written))
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        true
     }
 
     fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {

@@ -11,7 +11,9 @@ use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 
 use super::connecting::connect_member;
-use crate::transport::framing::{FrameError, largest_frame, read_frame, write_frame};
+use crate::transport::framing::{
+    FrameError, largest_frame, read_length, read_with_head, write_frame,
+};
 use crate::transport::local_node::LocalNode;
 use crate::transport::peers::PeerRecord;
 use crate::transport::stream::NodeStream;
@@ -194,12 +196,17 @@ async fn receive_answers(
 ) -> FrameError {
     let mut reader = BufReader::new(reader);
     loop {
-        let mut frame = match read_frame(&mut reader, limit).await {
-            Ok(Some(frame)) => frame,
+        let length = match read_length(&mut reader, limit).await {
+            Ok(Some(length)) => length,
             Ok(None) => return closed(),
             Err(failed) => return failed,
         };
-        let Some((head, _)) = CallAnswerHead::split(&frame) else { return FrameError::NoHead };
+        let read = read_with_head::<{ CallAnswerHead::BYTES }>(&mut reader, length).await;
+        let (head, answer) = match read {
+            Ok(read) => read,
+            Err(failed) => return failed,
+        };
+        let Some((head, _)) = CallAnswerHead::split(&head) else { return FrameError::NoHead };
         peer.contacted();
         let Some(call) = open.take(head.id) else { continue };
         // Large messages say nothing about the way.
@@ -208,8 +215,7 @@ async fn receive_answers(
             let on_the_way = call.sent.elapsed().saturating_sub(work);
             peer.measured(on_the_way, head.clock, local.clock().reading().wall);
         }
-        frame.drain(..CallAnswerHead::BYTES);
-        let _ = call.answer.send(Ok(frame));
+        let _ = call.answer.send(Ok(answer));
     }
 }
 

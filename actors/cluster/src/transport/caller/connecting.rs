@@ -19,7 +19,7 @@ use crate::transport::local_node::LocalNode;
 use crate::transport::peers::{PeerRecord, RefusedBy};
 use crate::transport::security::{LinkSecurity, name_of};
 use crate::transport::socket::{self, split_address};
-use crate::transport::stream::NodeStream;
+use crate::transport::stream::{NodeStream, below_tls};
 
 /// Time limit for TLS and both hellos.
 const GREETING_TIME: Duration = Duration::from_secs(5);
@@ -103,7 +103,8 @@ pub(super) async fn open(
         let mut stream = match security {
             LinkSecurity::Tls(tls) => {
                 let name = name_of(address).map_err(ConnectFailed::Unreachable)?;
-                let connected = TlsConnector::from(tls.client()).connect(name, tcp).await;
+                let connected =
+                    TlsConnector::from(tls.client()).connect(name, below_tls(tcp)).await;
                 let tls = connected.map_err(|error| of_tls(address, &error))?;
                 NodeStream::encrypted(tls.into())
             }

@@ -21,7 +21,7 @@ use crate::transport::hello_check::{check_caller, check_newcomer, hello_in};
 use crate::transport::local_node::LocalNode;
 use crate::transport::peers::{PeerRecord, RefusedBy};
 use crate::transport::security::{LinkSecurity, check_name};
-use crate::transport::stream::NodeStream;
+use crate::transport::stream::{NodeStream, below_tls};
 
 /// The first byte of a TLS connection: a handshake follows.
 const TLS_HANDSHAKE: u64 = 0x16;
@@ -130,7 +130,7 @@ impl Admission<'_> {
         let LinkSecurity::Tls(tls) = self.local.security() else {
             return Ok(NodeStream::plain(stream));
         };
-        match TlsAcceptor::from(tls.server()).accept(stream).await {
+        match TlsAcceptor::from(tls.server()).accept(below_tls(stream)).await {
             Ok(stream) => Ok(NodeStream::encrypted(stream.into())),
             Err(error) => Err(match TlsTrouble::of(&error) {
                 Some(TlsTrouble::NoTls) => NotAdmitted::guest(

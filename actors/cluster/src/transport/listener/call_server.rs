@@ -13,7 +13,9 @@ use tokio::io::{BufReader, ReadHalf, WriteHalf, split};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
 use super::service::ClusterService;
-use crate::transport::framing::{FrameError, largest_frame, read_body, read_length, write_frame};
+use crate::transport::framing::{
+    FrameError, largest_frame, read_length, read_with_head, write_frame,
+};
 use crate::transport::peers::PeerRecord;
 use crate::transport::stream::NodeStream;
 
@@ -74,14 +76,14 @@ impl CallServer<'_> {
             // Fits into 32 bits, as the length does.
             let units = u32::try_from(length.div_ceil(UNIT)).unwrap_or(u32::MAX);
             let Ok(bytes) = Arc::clone(&room).acquire_many_owned(units).await else { break };
-            let mut frame = read_body(&mut reader, length).await?;
-            let Some((CallHead { id }, _)) = CallHead::split(&frame) else {
+            let (head, request) =
+                read_with_head::<{ CallHead::BYTES }>(&mut reader, length).await?;
+            let Some((CallHead { id }, _)) = CallHead::split(&head) else {
                 return Err(FrameError::NoHead);
             };
             self.peer.contacted();
-            frame.drain(..CallHead::BYTES);
             let began = Instant::now();
-            let answer = self.service.answer(self.kind, self.from, frame);
+            let answer = self.service.answer(self.kind, self.from, request);
             let answer = answer
                 .map(move |answer| AnsweredCall {
                     id,

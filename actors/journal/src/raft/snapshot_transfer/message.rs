@@ -27,6 +27,7 @@ pub(in crate::raft) struct SnapshotPart {
     /// The position of the data in the snapshot.
     pub(in crate::raft) offset: u64,
     /// The next bytes.
+    #[serde(with = "serde_bytes")]
     pub(in crate::raft) data: Vec<u8>,
 }
 
