@@ -61,14 +61,15 @@ impl Problem {
         )
     }
 
-    /// Whether the request may have been carried out all the same. A proxy that lost its node also answers like this.
+    /// Whether the request may have been carried out all the same. A proxy that lost its node also answers like this, and
+    /// a later version may answer 503 with another kind.
     pub fn leaves_outcome_open(&self) -> bool {
         match self.known_kind() {
             Some(kind) => matches!(
                 kind,
                 ProblemKind::LeaderChanged | ProblemKind::Stopped | ProblemKind::OutcomeUnknown
             ),
-            None => matches!(self.status, 502 | 504),
+            None => matches!(self.status, 502..=504),
         }
     }
 
@@ -389,5 +390,21 @@ mod tests {
         assert_eq!(problem.known_kind(), Some(ProblemKind::Busy));
         problem.kind = "about:blank".to_owned();
         assert_eq!((problem.known_kind(), problem.word()), (None, "blank"));
+        assert!(!problem.is_of_this_node());
+    }
+
+    #[test]
+    fn another_node_is_asked_after_an_unknown_refusal_of_one_node() {
+        let asked_elsewhere =
+            |problem: &Problem| problem.is_of_this_node() || problem.leaves_outcome_open();
+        let mut problem = Problem::new(ProblemKind::Busy, "retry in 1 s".to_owned());
+        assert!(!asked_elsewhere(&problem));
+        for kind in ["urn:reelyard:problem:no-leader", "urn:reelyard:problem:moving", "about:blank"]
+        {
+            problem.kind = kind.to_owned();
+            assert!(asked_elsewhere(&problem), "{kind}");
+        }
+        problem.status = 500;
+        assert!(!asked_elsewhere(&problem));
     }
 }

@@ -64,6 +64,8 @@ pub struct ForwardedRequest {
     client: String,
     /// None once a long body was sent.
     body: Option<ForwardedContent>,
+    /// Whether it has got its id, if its kind of request can have one.
+    is_named: bool,
     request_id: Option<RepetitionId>,
 }
 
@@ -74,7 +76,7 @@ enum ForwardedContent {
 }
 
 impl ForwardedRequest {
-    /// Reads the body if it is short, and gives it a request id if its kind of request can have one.
+    /// Reads the body if it is short.
     ///
     /// # Errors
     /// The client did not send the body.
@@ -89,33 +91,42 @@ impl ForwardedRequest {
             }
         }
         let body = body.freeze();
-        let mut headers = request.headers().clone();
-        let mut request_id = in_header(&mut headers, request.method(), request.path());
-        let content = if is_whole {
-            let mut kept = body;
-            if !request.headers().contains_key(IDEMPOTENCY_KEY)
-                && can_be_named(request.method(), request.path())
-                && let Some(named) = NamedBody::of(&kept, new_request_id)
-            {
-                headers.insert(header::CONTENT_LENGTH, named.body.len().into());
-                (kept, request_id) = (named.body.into(), Some(RepetitionId::InBody(named.id)));
-            }
-            ForwardedContent::Kept(kept)
-        } else {
-            ForwardedContent::Streamed(body, payload)
+        let content = match is_whole {
+            true => ForwardedContent::Kept(body),
+            false => ForwardedContent::Streamed(body, payload),
         };
         let client = request.peer_addr().map(|client| client.to_string());
         Ok(ForwardedRequest {
             method: request.method().clone(),
             target: request.uri().path_and_query().map_or("/", |path| path.as_str()).to_owned(),
-            headers,
+            headers: request.headers().clone(),
             client: client.unwrap_or_default(),
             body: Some(content),
-            request_id,
+            is_named: false,
+            request_id: None,
         })
     }
 
-    /// Gives the body to the request of the client, which is answered here. A new request id is part of it.
+    /// Gives it a request id if its kind of request can have one. This node needs none for its own answer.
+    pub fn name(&mut self) {
+        if std::mem::replace(&mut self.is_named, true) {
+            return;
+        }
+        let path = self.target.split('?').next().unwrap_or_default();
+        let has_key = self.headers.contains_key(IDEMPOTENCY_KEY);
+        self.request_id = in_header(&mut self.headers, &self.method, path);
+        if let Some(ForwardedContent::Kept(body)) = &mut self.body
+            && !has_key
+            && can_be_named(&self.method, path)
+            && let Some(named) = NamedBody::of(body, new_request_id)
+        {
+            self.headers.insert(header::CONTENT_LENGTH, named.body.len().into());
+            *body = named.body.into();
+            self.request_id = Some(RepetitionId::InBody(named.id));
+        }
+    }
+
+    /// Gives the body to the request of the client, which is answered here. If it was sent before, its id is part of it.
     pub fn give_back(&mut self, request: &mut ServiceRequest) {
         match self.body.take() {
             Some(ForwardedContent::Streamed(first, rest)) => {
@@ -236,10 +247,30 @@ fn call_in(path: &str) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
+    use actix_web::body::BodyStream;
     use actix_web::test::TestRequest;
     use reelyard_api::ProblemKind;
 
     use super::*;
+
+    #[tokio::test]
+    async fn a_request_gets_its_id_only_when_it_is_passed_on() {
+        let create = r#"{"root":"films","path":"a","ttl":"1h"}"#;
+        let request = TestRequest::post().uri("/api/v1/shares?x=1").set_payload(create);
+        let mut request = request.to_srv_request();
+        let mut forwarded = ForwardedRequest::of(&mut request).await.unwrap();
+        assert!(forwarded.request_id().is_none() && !forwarded.is_repeatable());
+        forwarded.give_back(&mut request);
+        let body = actix_web::body::to_bytes(BodyStream::new(request.take_payload())).await;
+        assert_eq!(body.unwrap(), create);
+        forwarded.name();
+        let Some(RepetitionId::InBody(id)) = forwarded.request_id() else { panic!("no id") };
+        let id = id.clone();
+        forwarded.name();
+        forwarded.give_back(&mut request);
+        let body = actix_web::body::to_bytes(BodyStream::new(request.take_payload())).await;
+        assert!(str::from_utf8(&body.unwrap()).unwrap().contains(&id), "it is named twice");
+    }
 
     #[test]
     fn only_calls_of_the_api_get_an_id() {

@@ -9,8 +9,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::http::problem::ProblemResponse;
 
-/// Requests of this node that may wait at the leader at once. The leader takes 256 of one node.
-const PLACES: usize = 192;
+/// Requests of this node that may wait at the leader at once.
+pub const PLACES: usize = 192;
 
 /// When a request may be repeated that found no place.
 const RETRY: Duration = Duration::from_secs(1);
@@ -32,7 +32,7 @@ impl ForwardedWaits {
     /// A place for this request, until its answer has ended.
     ///
     /// # Errors
-    /// All places are taken.
+    /// All places are taken. Clients go to another node then, as they do without a leader.
     pub fn place(&self, may_wait: bool) -> Result<WaitPlace, ProblemResponse> {
         if !may_wait {
             return Ok(None);
@@ -42,13 +42,16 @@ impl ForwardedWaits {
             let detail = format!(
                 "{PLACES} requests of this node wait at the leader: send the request to another node, or repeat it later"
             );
-            ProblemResponse::new(ProblemKind::Busy, detail).retry_after(RETRY)
+            ProblemResponse::new(ProblemKind::NotLeader, detail).retry_after(RETRY)
         })
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use actix_web::ResponseError;
+    use actix_web::http::header::RETRY_AFTER;
+
     use super::*;
 
     #[test]
@@ -56,7 +59,13 @@ mod tests {
         let waits = ForwardedWaits::default();
         let wait = || waits.place(true);
         let mut places: Vec<WaitPlace> = (0..PLACES).map(|_| wait().unwrap()).collect();
-        assert_eq!(wait().unwrap_err().kind(), ProblemKind::Busy);
+        let refusal = wait().unwrap_err();
+        assert_eq!(refusal.kind(), ProblemKind::NotLeader, "clients do not leave a busy node");
+        let answer = refusal.error_response();
+        assert_eq!(
+            answer.headers().get(RETRY_AFTER).map(|after| after.as_bytes()),
+            Some(&b"1"[..])
+        );
         assert!(waits.place(false).is_ok_and(|place| place.is_none()));
         places.pop();
         assert!(wait().is_ok());

@@ -168,6 +168,7 @@ async fn pass_on(
     let mut why = "no node leads".to_owned();
     while let Some(node) = answering_node(state, since, until).await {
         let RequestPlace::Other(target) = node else { return Ok(None) };
+        request.name();
         let leader = FollowedLeader { node: target.node, journal: state.journal.clone(), since };
         match attempt(state, &target, request, (&leader, until)).await {
             HopOutcome::Answered(answer) => {

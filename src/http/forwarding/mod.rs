@@ -13,6 +13,6 @@ mod leader_routes;
 mod passed_answer;
 
 pub use accepted_stream::{ForwardedBy, accept};
-pub use forwarded_waits::ForwardedWaits;
+pub use forwarded_waits::{ForwardedWaits, PLACES};
 pub use hop::to_leader;
 pub use leader_routes::LeaderNeed;

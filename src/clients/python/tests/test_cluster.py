@@ -20,6 +20,10 @@ def not_leader(path, body):
     return 503, {"type": "urn:reelyard:problem:not-leader", "detail": "no node leads"}
 
 
+def unknown_refusal(path, body):
+    return 503, {"type": "urn:reelyard:problem:moving", "detail": "the yard moves"}
+
+
 def leases_of(stub):
     return [body["request_id"] for path, body in stub.calls if path.startswith("/pools")]
 
@@ -49,7 +53,7 @@ class Cluster(unittest.TestCase):
         act(Waiting)
 
     def test_a_call_goes_to_the_first_node_that_answers(self):
-        for answer in (not_leader, None):
+        for answer in (not_leader, unknown_refusal, None):
             def act(boxes):
                 first = self.stub(answer) if answer else None
                 second = self.stub(granted)

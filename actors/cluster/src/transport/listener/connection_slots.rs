@@ -32,7 +32,7 @@ impl Default for ListenerLimits {
             guests_per_address: 8,
             guests_per_member_address: 64,
             calls_per_member: 32,
-            forwards_per_member: 256,
+            forwards_per_member: 512,
             greeting_time: Duration::from_secs(5),
         }
     }

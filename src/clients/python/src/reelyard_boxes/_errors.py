@@ -13,7 +13,10 @@ _UNCERTAIN_STATUS = {502, 504}
 _UNCERTAIN = {"leader-changed", "stopped"}
 
 #: Problems of a node that did nothing and cannot answer now. Another node may answer the same call.
-_OF_THIS_NODE = {"not-leader", "starting", "deposed", "behind", "stale"}
+_OF_THIS_NODE = {"not-leader", "no-leader", "starting", "deposed", "behind", "stale"}
+
+#: The other problems with the status 503. A later version may have more: then another node is asked.
+_KNOWN_UNAVAILABLE = _OF_THIS_NODE | _UNCERTAIN | {"busy", "host-silent", "too-many-listeners", "unreadable"}
 
 #: The problems of a lease that has ended or never existed.
 ENDED = {
@@ -89,7 +92,8 @@ class Refused(CallFailed):
     @property
     def may_have_been_done(self) -> bool:
         is_uncertain = self.status in _UNCERTAIN_STATUS or self.kind in _UNCERTAIN
-        return self.was_asked_before or is_uncertain
+        is_unknown = self.status == 503 and self.kind not in _KNOWN_UNAVAILABLE
+        return self.was_asked_before or is_uncertain or is_unknown
 
     @property
     def is_of_this_node(self) -> bool:
