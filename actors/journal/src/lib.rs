@@ -235,7 +235,7 @@ impl Journal {
     /// keeps its number.
     ///
     /// # Errors
-    /// Another node leads, or another change is not finished.
+    /// No leader answers, or another change is not finished.
     pub async fn admit(&self, record: MemberRecord) -> Result<u64, MemberChangeError> {
         let node = self.0.node.clone();
         let admitted = self.0.runtime.spawn(async move { node.admit(record).await });

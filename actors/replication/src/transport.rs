@@ -44,6 +44,9 @@ pub trait Transport: Send + Sync + 'static {
         kind: CallKind,
         request: Vec<u8>,
     ) -> BoxFuture<'static, Result<Vec<u8>, NodeUnreachable>>;
+
+    /// Makes a new connection to the node `target`, and closes it. Those in use say nothing about new ones.
+    fn connect(&self, target: &CallTarget) -> BoxFuture<'static, Result<(), NodeUnreachable>>;
 }
 
 /// The transport of a node that runs alone.
@@ -57,7 +60,14 @@ impl Transport for NoPeers {
         _: CallKind,
         _: Vec<u8>,
     ) -> BoxFuture<'static, Result<Vec<u8>, NodeUnreachable>> {
-        let why = "this node was started without a cluster".to_owned();
-        ready(Err(NodeUnreachable { node: target.node, why })).boxed()
+        ready(Err(without_cluster(target))).boxed()
     }
+
+    fn connect(&self, target: &CallTarget) -> BoxFuture<'static, Result<(), NodeUnreachable>> {
+        ready(Err(without_cluster(target))).boxed()
+    }
+}
+
+fn without_cluster(target: &CallTarget) -> NodeUnreachable {
+    NodeUnreachable { node: target.node, why: "this node was started without a cluster".to_owned() }
 }

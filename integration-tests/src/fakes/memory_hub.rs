@@ -23,6 +23,8 @@ struct HubState {
     isolated: BTreeSet<u64>,
     /// Nodes that get nothing from others, and whose own calls arrive.
     deaf: BTreeSet<u64>,
+    /// Nodes that get nothing from others, except answers to their own calls.
+    hidden: BTreeSet<u64>,
     /// Calls of each node that did not arrive because its links are cut.
     refused: BTreeMap<u64, u64>,
     /// Whether no entries of a log arrive, while votes and heartbeats do.
@@ -122,6 +124,11 @@ impl MemoryHub {
         self.state().deaf.insert(node);
     }
 
+    /// Lets no call arrive at `node`. Its own calls arrive, and their answers too.
+    pub fn hide(&self, node: u64) {
+        self.state().hidden.insert(node);
+    }
+
     /// How many calls of `node` did not arrive because its links are cut.
     pub fn refused_calls(&self, node: u64) -> u64 {
         self.state().refused.get(&node).copied().unwrap_or_default()
@@ -198,6 +205,7 @@ impl MemoryHub {
         let mut state = self.state();
         state.isolated.clear();
         state.deaf.clear();
+        state.hidden.clear();
     }
 
     fn reach(&self, from: u64, to: u64) -> Result<Journal, NodeUnreachable> {
@@ -211,6 +219,14 @@ impl MemoryHub {
         state.journals.get(&to).cloned().ok_or_else(unknown)
     }
 
+    /// The journal that a call arrives at.
+    fn call_to(&self, from: u64, to: u64) -> Result<Journal, NodeUnreachable> {
+        if self.state().hidden.contains(&to) {
+            return Err(NodeUnreachable { node: to, why: "no connection is made".to_owned() });
+        }
+        self.reach(from, to)
+    }
+
     async fn carry(
         self,
         node: u64,
@@ -219,7 +235,7 @@ impl MemoryHub {
     ) -> Result<Vec<u8>, NodeUnreachable> {
         let way = self.state().way;
         tokio::time::sleep(way).await;
-        let answer = self.reach(node, target)?.answer(node, &request).await;
+        let answer = self.call_to(node, target)?.answer(node, &request).await;
         tokio::time::sleep(way).await;
         self.reach(target, node)?;
         Ok(answer)
@@ -264,5 +280,10 @@ impl Transport for HubTransport {
             let is_lost = fault == Some(SnapshotFault::LostAnswer) || hub.loses_outcome(&answer);
             if is_lost { Err(lost()) } else { Ok(answer) }
         })
+    }
+
+    fn connect(&self, target: &CallTarget) -> BoxFuture<'static, Result<(), NodeUnreachable>> {
+        let connected = self.hub.call_to(self.node, target.node).map(drop);
+        Box::pin(async move { connected })
     }
 }

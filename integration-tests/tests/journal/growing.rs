@@ -229,6 +229,13 @@ fn a_lost_voter_is_replaced_by_a_learner_in_one_step() {
         let never = cluster.change(MemberChange::Remove { number: 9 }).await;
         assert_eq!(never, Err(MemberChangeError::NoMember(9)));
         assert_eq!(cluster.admit(StoreId::from(7)).await, 6);
+        // A node that follows passes the request on.
+        let number = eventually_some("a follower admits a node", || async {
+            let leads = |number: u64| cluster.journal(number).leadership().borrow().epoch();
+            let follower = [1, 4].into_iter().find(|number| leads(*number).is_none())?;
+            cluster.journal(follower).admit(record(StoreId::from(8))).await.ok()
+        });
+        assert_eq!(number.await, 7);
         cluster.stop().await;
     });
 }

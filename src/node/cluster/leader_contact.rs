@@ -94,8 +94,8 @@ impl ClusterLink {
         let journal = self.journal()?;
         let leader = journal.leader().filter(|_| journal.leader_disk_full())?;
         Some(format!(
-            "the disk of node {leader}, which leads the yard, is full: make room there, or make another node the leader \
-             with \"reelyard cluster transfer\""
+            "the disk of node {leader}, which leads the yard, is full: make room there. It hands over once most voters \
+             have room"
         ))
     }
 

@@ -38,6 +38,14 @@ pub(super) enum RaftRequest {
     KeepRecord {
         record: MemberNode,
     },
+    /// Whether the disk of the receiver has room for commits. An earlier program does not know it.
+    HasRoom,
+    /// Whether the receiver can connect to the caller. An earlier program does not know it.
+    CallBack,
+    /// The receiver, as the leader, admits a node that asked the caller. An earlier program does not know it.
+    Admit {
+        record: MemberNode,
+    },
 }
 
 impl RaftRequest {
@@ -50,7 +58,10 @@ impl RaftRequest {
             RaftRequest::GiveWay { own, .. } | RaftRequest::Stand { own } => Some(own.node()),
             RaftRequest::ConfirmRead
             | RaftRequest::WouldVote { .. }
-            | RaftRequest::KeepRecord { .. } => None,
+            | RaftRequest::KeepRecord { .. }
+            | RaftRequest::HasRoom
+            | RaftRequest::CallBack
+            | RaftRequest::Admit { .. } => None,
         }
     }
 
@@ -64,7 +75,10 @@ impl RaftRequest {
             | RaftRequest::Stand { .. }
             | RaftRequest::ConfirmRead
             | RaftRequest::WouldVote { .. }
-            | RaftRequest::KeepRecord { .. } => CallKind::Vote,
+            | RaftRequest::KeepRecord { .. }
+            | RaftRequest::HasRoom
+            | RaftRequest::CallBack
+            | RaftRequest::Admit { .. } => CallKind::Vote,
             RaftRequest::Snapshot(_) => CallKind::Snapshot,
         }
     }
@@ -89,6 +103,8 @@ pub(super) enum RaftResponse {
     Confirmed(Option<u64>),
     /// The node does not do this for the caller.
     Refused(String),
+    /// The number of a node that was admitted.
+    Admitted(Result<u64, String>),
 }
 
 /// The answer to every call while the raft node does not exist.
@@ -100,10 +116,7 @@ pub(crate) fn not_ready() -> Vec<u8> {
 pub(super) fn encode<T: Serialize>(message: &T) -> Vec<u8> {
     // Encoding into a growing vector fails only for values that no message contains. The receiver refuses
     // an empty message.
-    let body = postcard::to_stdvec(message).unwrap_or_default();
-    let mut bytes = vec![CALL_VERSION];
-    bytes.extend_from_slice(&body);
-    bytes
+    postcard::to_extend(message, vec![CALL_VERSION]).unwrap_or_else(|_| vec![CALL_VERSION])
 }
 
 /// Reads a call or an answer; none if it has another version.
@@ -248,6 +261,19 @@ mod tests {
                     "676976656e223a327d",
                 ),
             ),
+            (encode(&RaftRequest::HasRoom), "0708"),
+            (encode(&RaftRequest::CallBack), "0709"),
+            (
+                encode(&RaftRequest::Admit { record: MemberNode(record(2)) }),
+                concat!(
+                    "070a85017b2276657273696f6e223a2231222c2273746f7265223a2230303030",
+                    "30303030303030303030303030303030303030303030303030303032222c2263",
+                    "6c7573746572223a2231302e302e302e323a38303832222c22617069223a2268",
+                    "7474703a2f2f31302e302e302e323a38303830222c226c6576656c223a312c22",
+                    "676976656e223a327d",
+                ),
+            ),
+            (encode(&RaftResponse::Admitted(Ok(4))), "07080004"),
             (encode(&RaftResponse::Confirmed(Some(9))), "07060109"),
             (encode(&RaftResponse::Refused("no".to_owned())), "0707026e6f"),
         ]

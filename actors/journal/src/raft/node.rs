@@ -201,6 +201,12 @@ impl RaftNode {
             Some(RaftRequest::KeepRecord { record }) => {
                 RaftResponse::Followed(self.keep_record_of(from, record.0).await.is_ok())
             }
+            Some(RaftRequest::HasRoom) => RaftResponse::Followed(!self.has_full_disk()),
+            Some(RaftRequest::Admit { record }) => {
+                let admitted = self.admit_as_leader(record.0).await;
+                RaftResponse::Admitted(admitted.map_err(|error| error.to_string()))
+            }
+            Some(RaftRequest::CallBack) => RaftResponse::Followed(self.can_call(from).await),
             None => RaftResponse::NotUnderstood,
         };
         encode(&response)

@@ -103,6 +103,8 @@ impl RaftWatcher {
         tokio::select! {
             () = self.watch(raft) => {}
             () = self.node.stand_when_due(raft) => self.fail("the raft node panicked"),
+            () = self.node.lead_only_with_room(raft) => {}
+            () = self.node.lead_only_in_reach(raft) => {}
         }
     }
 

@@ -136,6 +136,22 @@ fn a_leader_that_gets_no_answers_makes_room_for_another_one() {
     });
 }
 
+/// Its heartbeats are answered, so it would lead without end.
+#[test]
+fn a_leader_that_nobody_can_call_hands_over() {
+    on_a_system(async {
+        let cluster = JournalCluster::found().await;
+        let (hidden, epoch) = cluster.leader(|_, _| true).await;
+        cluster.commit(1, 0).await;
+        cluster.hub.hide(hidden);
+        cluster.leader(|node, now| node != hidden && now > epoch).await;
+        cluster.hub.heal();
+        cluster.commit(2, 0).await;
+        assert_same(&cluster.agreed().await);
+        cluster.stop().await;
+    });
+}
+
 /// A node that is cut off asks the others again and again whether they hear a leader.
 #[test]
 fn a_flapping_link_causes_no_change_of_the_leader() {

@@ -122,6 +122,8 @@ fn problem(error: MemberChangeError) -> ProblemResponse {
             ProblemResponse::new(ProblemKind::ChangedMeanwhile, detail)
         }
         MemberChangeError::Undecided => ProblemResponse::new(ProblemKind::OutcomeUnknown, detail),
-        MemberChangeError::NotReady(_) => ProblemResponse::starting(),
+        MemberChangeError::NotReady(_) | MemberChangeError::OfLeader { .. } => {
+            ProblemResponse::starting()
+        }
     }
 }

@@ -120,6 +120,20 @@ impl Transport for ClusterTransport {
         let (line, node) = (self.line(target, purpose), target.node);
         async move { line.call(request).await.map_err(|why| NodeUnreachable { node, why }) }.boxed()
     }
+
+    fn connect(&self, target: &CallTarget) -> BoxFuture<'static, Result<(), NodeUnreachable>> {
+        let (local, target, node) = (Arc::clone(&self.local), target.clone(), target.node);
+        // As a connection for calls it needs none of the places of forwarded requests.
+        let connecting = self.runtime.spawn(async move {
+            connect_member(&local, &target, ConnectionUse::Vote).await.map(drop)
+        });
+        async move {
+            let stopped = |_| Err("the network of this node has stopped".to_owned());
+            let connected = connecting.await.unwrap_or_else(stopped);
+            connected.map_err(|why| NodeUnreachable { node, why })
+        }
+        .boxed()
+    }
 }
 
 impl fmt::Debug for ClusterTransport {

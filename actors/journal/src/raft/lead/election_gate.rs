@@ -55,7 +55,8 @@ impl RaftNode {
         let voters = membership.get_joint_config();
         let has_right_clock = self.peers.quorum.is_within_bound(self.contact.ahead_ms());
         let is_voter = voters.iter().any(|set| set.contains(&self.id));
-        if !is_voter || !has_right_clock || !self.would_vote(raft, last) {
+        let may_lead = has_right_clock && self.has_room_to_lead();
+        if !is_voter || !may_lead || !self.would_vote(raft, last) {
             return false;
         }
         let mut agree = BTreeSet::from([self.id]);

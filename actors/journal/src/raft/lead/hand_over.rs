@@ -123,16 +123,27 @@ impl RaftNode {
 
     /// The voter that leads next.
     fn successor(&self, raft: &Raft, wanted: Option<u64>) -> Result<Member, HandOverError> {
-        let members = self.members();
-        let mut voters =
-            members.into_iter().filter(|member| member.is_voter && member.number != self.id);
-        let is_live = |member: &Member| self.peers.contacts.is_live(member.number, self.patience);
-        if let Some(wanted) = wanted {
-            let voter = voters.find(|member| member.number == wanted);
-            let voter = voter.ok_or(HandOverError::NoVoter(wanted))?;
-            // openraft still knows the last entry that a dead node had.
-            return if is_live(&voter) { Ok(voter) } else { Err(HandOverError::Silent(wanted)) };
-        }
+        let Some(wanted) = wanted else {
+            return self.successors(raft).pop().ok_or(HandOverError::NobodyElse);
+        };
+        let mut voters = self.other_voters();
+        let voter = voters.find(|member| member.number == wanted);
+        let voter = voter.ok_or(HandOverError::NoVoter(wanted))?;
+        // openraft still knows the last entry that a dead node had.
+        if self.is_live(&voter) { Ok(voter) } else { Err(HandOverError::Silent(wanted)) }
+    }
+
+    fn other_voters(&self) -> impl Iterator<Item = Member> {
+        let members = self.members().into_iter();
+        members.filter(|member| member.is_voter && member.number != self.id)
+    }
+
+    fn is_live(&self, member: &Member) -> bool {
+        self.peers.contacts.is_live(member.number, self.patience)
+    }
+
+    /// The voters that can lead. The last one has most of the log.
+    pub(super) fn successors(&self, raft: &Raft) -> Vec<Member> {
         let metrics = raft.metrics().borrow().clone();
         let clocks = self.peers.quorum.clock_distances();
         // One with a wrong clock would hand over again.
@@ -140,9 +151,10 @@ impl RaftNode {
             let ahead_ms = clocks.get(&member.number).copied().unwrap_or_default();
             self.peers.quorum.is_within_bound(ahead_ms)
         };
-        let live = voters.filter(|member| is_live(member) && has_right_clock(member));
-        let best = live.max_by_key(|member| matched(&metrics, member.number));
-        best.ok_or(HandOverError::NobodyElse)
+        let live = self.other_voters().filter(|member| self.is_live(member));
+        let mut live: Vec<Member> = live.filter(has_right_clock).collect();
+        live.sort_by_key(|member| matched(&metrics, member.number));
+        live
     }
 
     /// Waits until all accepted commits are answered, and the voter has them.
@@ -194,7 +206,7 @@ impl RaftNode {
         matches!(raft.append_entries(absent).await, Ok(AppendEntriesResponse::Conflict))
     }
 
-    async fn ask(&self, member: Member, request: RaftRequest) -> Result<(), String> {
+    pub(super) async fn ask(&self, member: Member, request: RaftRequest) -> Result<(), String> {
         let peer = self.peers.peer(member.number, &member.record);
         match timeout(CALL_TIME, peer.call(request)).await {
             Ok(Ok(RaftResponse::Followed(true))) => Ok(()),

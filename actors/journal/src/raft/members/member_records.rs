@@ -1,4 +1,5 @@
-//! The record of this node in the log: its addresses and the format level of its program.
+//! Records that a node passes on to the leader. Its own one has its addresses and the format level of its program. The
+//! other one is of a node that joins here.
 
 use std::time::Duration;
 
@@ -34,6 +35,31 @@ impl RaftNode {
             }
         }
         Err(not_here)
+    }
+
+    /// Adds a node that follows and does not vote, and answers its number: itself while it leads, otherwise by a call to
+    /// the leader.
+    pub(crate) async fn admit(&self, record: MemberRecord) -> Result<u64, MemberChangeError> {
+        let not_here = match self.admit_as_leader(record.clone()).await {
+            Err(error @ MemberChangeError::NotLeader { .. }) => error,
+            decided => return decided,
+        };
+        let MemberChangeError::NotLeader { leader: Some(leader) } = not_here else {
+            return Err(not_here);
+        };
+        let members = self.members();
+        let Some(leader) = members.into_iter().find(|member| member.number == leader) else {
+            return Err(not_here);
+        };
+        let peer = self.peers.peer(leader.number, &leader.record);
+        let request = RaftRequest::Admit { record: MemberNode(record) };
+        match timeout(CALL_TIME, peer.call(request)).await {
+            Ok(Ok(RaftResponse::Admitted(Ok(number)))) => Ok(number),
+            Ok(Ok(RaftResponse::Admitted(Err(why)))) => {
+                Err(MemberChangeError::OfLeader { leader: leader.number, why })
+            }
+            _ => Err(not_here),
+        }
     }
 
     /// Puts the record of the member `number` into the log, on the leader. Only the node with its store gives one.

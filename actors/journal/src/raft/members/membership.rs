@@ -103,6 +103,14 @@ pub enum MemberChangeError {
     /// The new member does not answer.
     #[error("node {0} does not answer yet: start it")]
     Silent(u64),
+    /// The leader, to which the request was passed on, refuses it.
+    #[error("node {leader}, which leads, refuses: {why}")]
+    OfLeader {
+        /// Number of the leader.
+        leader: u64,
+        /// Its reason.
+        why: String,
+    },
     /// The journal has stopped, or is starting.
     #[error("the journal of this node is not ready: {0}")]
     NotReady(String),
@@ -126,7 +134,10 @@ impl RaftNode {
 
     /// Adds a node that follows and does not vote, and answers its number. No other node ever had it. A store that
     /// is a member already keeps its number.
-    pub(crate) async fn admit(&self, record: MemberRecord) -> Result<u64, MemberChangeError> {
+    pub(in crate::raft) async fn admit_as_leader(
+        &self,
+        record: MemberRecord,
+    ) -> Result<u64, MemberChangeError> {
         let _one_at_a_time = self.changing.try_lock().map_err(|_| MemberChangeError::InProgress)?;
         if self.leadership().borrow().epoch().is_none() {
             let leader = self.raft.get().and_then(|raft| raft.metrics().borrow().current_leader);
