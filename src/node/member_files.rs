@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use futures::StreamExt;
-use futures::future::BoxFuture;
+use futures::future::{BoxFuture, FutureExt, join_all};
 use futures::stream::FuturesUnordered;
 use http_body_util::{BodyExt, Empty, Limited};
 use hyper::body::Incoming;
@@ -27,6 +27,7 @@ use reelyard_replication::{CallTarget, CommitError, Leadership, Member};
 use reelyard_shares::share_expiry::{
     RootName, ShareEnding, ShareError, ShareId, ShareRefusal, TakeDownload,
 };
+use reelyard_shares::share_files::FilesElsewhere;
 use serde::de::DeserializeOwned;
 use tokio::io::AsyncWriteExt;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
@@ -99,11 +100,16 @@ impl MemberFiles {
         MemberFiles { cluster, journal, roots: Mutex::default(), slots }
     }
 
-    /// The other members, and the one among them that saw this root.
-    fn others(&self, root: &RootName) -> (Vec<Member>, Option<u64>) {
+    fn other_members(&self) -> Vec<Member> {
         let own = self.journal.identity().number;
         let mut members = self.journal.members();
         members.retain(|member| member.number != own);
+        members
+    }
+
+    /// The other members, and the one among them that saw this root.
+    fn others(&self, root: &RootName) -> (Vec<Member>, Option<u64>) {
+        let members = self.other_members();
         let roots = self.roots.lock().unwrap_or_else(PoisonError::into_inner);
         match roots.get(root) {
             Some(RootSight::At(number)) => (members, Some(*number)),
@@ -136,7 +142,7 @@ impl MemberFiles {
         if let Some(first) = first {
             match ask(members.swap_remove(first)).await {
                 (member, Ok(found)) => return Ok((member, found)),
-                (_, Err(NotPassed::Absent)) => return Err(NotPassed::Absent),
+                // A mirror may be late there.
                 (_, Err(why)) => refusals.push(why),
             }
         }
@@ -381,6 +387,19 @@ impl OtherNodes for MemberFiles {
                 }
             }
         })
+    }
+}
+
+impl FilesElsewhere for MemberFiles {
+    fn all_lack(&self, id: ShareId) -> BoxFuture<'_, bool> {
+        let asked = self.other_members().into_iter().map(move |member| async move {
+            let target = SharedFileCall::Contents.target(&id.to_string());
+            let asking = self.look_up::<SharedContents>(member.clone(), &target);
+            within_time(&member, LIST_TIME, Box::pin(asking)).await.map(drop)
+        });
+        let answers = join_all(asked);
+        let lacks = |answer| matches!(answer, Err(NotPassed::Absent | NotPassed::Away));
+        async move { answers.await.into_iter().all(lacks) }.boxed()
     }
 }
 

@@ -12,8 +12,9 @@ use reelyard_core::durations::in_words;
 use reelyard_file_server::certificate::Certificate;
 use reelyard_journal::Journal;
 use reelyard_links::{
-    AccessLogStatus, LinkAccessLog, LinkAccessReader, Roots, ShareServer, ShareServerCollaborators,
-    ShareServerCounters, ShareServerMeter, ShareServerSettings, SharedFiles,
+    AccessLogStatus, LinkAccessLog, LinkAccessReader, OtherNodes, Roots, ShareServer,
+    ShareServerCollaborators, ShareServerCounters, ShareServerMeter, ShareServerSettings,
+    SharedFiles,
 };
 use reelyard_replication::Leadership;
 use reelyard_shares::share_expiry::{RootName, ShareViewHandle};
@@ -21,9 +22,7 @@ use tokio::sync::Mutex;
 use tokio::task::JoinSet;
 
 use super::actors::Wiring;
-use super::cluster::ClusterLink;
 use super::live_config::LiveConfig;
-use super::member_files::MemberFiles;
 use super::node_error::NodeError;
 use super::settings;
 use crate::config::NodeConfig;
@@ -83,7 +82,7 @@ impl ShareLinks {
     pub(crate) async fn start(
         live: &LiveConfig,
         roots: Roots,
-        (journal, cluster): (&Journal, &Arc<ClusterLink>),
+        (journal, others): (&Journal, Arc<dyn OtherNodes>),
         actors: &Wiring,
         clock: &Clock,
     ) -> Result<Self, NodeError> {
@@ -96,7 +95,7 @@ impl ShareLinks {
             roots: roots.clone(),
             views: actors.share_views.clone(),
             take: actors.share_expiry.route(),
-            others: Some(Arc::new(MemberFiles::new(Arc::clone(cluster), journal.clone()))),
+            others: Some(others),
             clock: clock.clone(),
             not_ready: not_ready(journal, &actors.share_views),
             certificate: certificate(live),

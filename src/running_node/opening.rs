@@ -15,6 +15,7 @@ use reelyard_core::task_threads::TaskThreads;
 use reelyard_journal::Journal;
 use reelyard_protocol::signed_call::SignedCallVerifier;
 use reelyard_replication::{Leadership, NodeIdentity};
+use reelyard_shares::share_files::FilesElsewhere;
 use reelyard_yard::task_manager::CheckTasksNow;
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
@@ -34,6 +35,7 @@ use crate::node::cluster::{
     read_settings_cache,
 };
 use crate::node::live_config::LiveConfig;
+use crate::node::member_files::MemberFiles;
 use crate::node::node_clocks::NodeClocks;
 use crate::node::node_error::NodeError;
 use crate::node::reload::{LoadedNodeConfig, NodeReloader, RunningSettings};
@@ -127,8 +129,10 @@ impl PreparedNode {
             .map_err(|error| NodeError::DataDir(config.data_dir.display().to_string(), error))?;
         let names = NameTable::new();
         let host_calls = TaskThreads::start("host-calls", 1).map_err(NodeError::Threads)?;
-        let actors =
-            Wiring::start(&live, &journal, &names, &clocks, &roots.shared_dirs(), host_calls)?;
+        let others = Arc::new(MemberFiles::new(Arc::clone(&cluster), journal.clone()));
+        let elsewhere: Arc<dyn FilesElsewhere> = others.clone();
+        let shared = (&roots.shared_dirs(), &elsewhere);
+        let actors = Wiring::start(&live, &journal, &names, &clocks, shared, host_calls)?;
         host_membership::start_following(&actors);
         host_membership::start_reading(&actors, &journal);
         let views = actors.settings_views.clone();
@@ -136,7 +140,7 @@ impl PreparedNode {
         wait_until_ready(&journal, &actors, &config).await;
         let sweeping = tokio::spawn(name_sweep::sweep(names.clone(), Arc::clone(&actors)));
         let share_links =
-            ShareLinks::start(&live, roots, (&journal, &cluster), &actors, &clocks.shares).await?;
+            ShareLinks::start(&live, roots, (&journal, others), &actors, &clocks.shares).await?;
         let share_links = Arc::new(share_links);
         let parts =
             (live.clone(), Arc::clone(&actors), Arc::clone(&share_links), Arc::clone(&cluster));

@@ -1,12 +1,14 @@
 //! Starts the ShareFilesActor of a node with its collaborators and settings.
 
+use std::sync::Arc;
+
 use reelyard_core::actor_parts::ViewHandle;
 use reelyard_core::clock::Clock;
 use reelyard_core::supervision::{Supervised, Supervision};
 use reelyard_journal::Journal;
 use reelyard_shares::share_expiry::{ShareExpiry, ShareViewHandle};
 use reelyard_shares::share_files::{
-    ShareFiles, ShareFilesCollaborators, ShareFilesView, SharedDirs,
+    FilesElsewhere, ShareFiles, ShareFilesCollaborators, ShareFilesView, SharedDirs,
 };
 
 use crate::node::live_config::LiveConfig;
@@ -17,7 +19,7 @@ pub(super) fn start(
     journal: &Journal,
     expiry: &Supervised<ShareExpiry>,
     shares: &ShareViewHandle,
-    dirs: &SharedDirs,
+    (dirs, elsewhere): (&SharedDirs, &Arc<dyn FilesElsewhere>),
 ) -> (Supervised<ShareFiles>, ViewHandle<ShareFilesView>) {
     let views = ViewHandle::default();
     let others = ShareFilesCollaborators {
@@ -29,6 +31,7 @@ pub(super) fn start(
         record_roots: expiry.route(),
         leadership: journal.leadership(),
         members: journal.member_changes(),
+        elsewhere: Arc::clone(elsewhere),
     };
     let (live, clock, view_handle, dirs) =
         (live.clone(), clock.clone(), views.clone(), dirs.clone());

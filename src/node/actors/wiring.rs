@@ -38,7 +38,7 @@ use reelyard_journal::Journal;
 use reelyard_replication::Owner;
 use reelyard_settings::cluster_settings::{ClusterSettingsActor, ClusterSettingsView};
 use reelyard_shares::share_expiry::{ShareExpiry, ShareViewHandle};
-use reelyard_shares::share_files::{ShareFiles, ShareFilesView, SharedDirs};
+use reelyard_shares::share_files::{FilesElsewhere, ShareFiles, ShareFilesView, SharedDirs};
 use reelyard_shares::webhook;
 use reelyard_yard::catalog::views::CatalogView;
 use reelyard_yard::catalog::{self, Catalog};
@@ -214,7 +214,7 @@ impl Wiring {
         journal: &Journal,
         names: &NameTable,
         clocks: &NodeClocks,
-        shared: &SharedDirs,
+        shared: (&SharedDirs, &Arc<dyn FilesElsewhere>),
         host_calls: TaskThreads,
     ) -> Result<Arc<Self>, reqwest::Error> {
         let access_views: ViewHandle<AccessView> = ViewHandle::default();

@@ -17,7 +17,7 @@ pub(crate) enum FileSource {
 }
 
 impl ShareServerState {
-    /// The file of a share: opened here, or found at another node if the root is away here.
+    /// The file of a share: opened here, or found at another node if it is not here.
     pub(crate) async fn file_of(&self, share: &Share) -> Result<FileSource, LinkRefusal> {
         let why = match self.open_share(share) {
             Ok(opened) if opened.kind == ShareKind::File => return Ok(FileSource::Here(opened)),
@@ -25,34 +25,34 @@ impl ShareServerState {
             Err(why) => why,
         };
         let is_file = share.kind() == ShareKind::File;
-        let Some(others) = self.others_if_away(&why).filter(|_| is_file) else {
+        let Some(others) = self.others_for(&why).filter(|_| is_file) else {
             return Err(self.not_opened(share, why));
         };
         let found = others.find(share.id(), share.root().clone()).await;
         self.passed(share, why, found).map(FileSource::Elsewhere)
     }
 
-    /// The contents of a share at another node, if they are not here because the root is away.
+    /// The contents of a share at another node, if they are not here.
     pub(crate) async fn contents_elsewhere(
         &self,
         share: &Share,
         why: NotOpened,
     ) -> Result<SharedContents, LinkRefusal> {
-        let Some(others) = self.others_if_away(&why) else {
+        let Some(others) = self.others_for(&why) else {
             return Err(self.not_opened(share, why));
         };
         let found = others.contents(share.id(), share.root().clone()).await;
         self.passed(share, why, found)
     }
 
-    /// The archive of a shared directory at another node, if it is not here because the root is away.
+    /// The archive of a shared directory at another node, if it is not here.
     pub(crate) async fn archive_elsewhere(
         &self,
         share: &Share,
         why: NotOpened,
     ) -> Result<PassedBytes, LinkRefusal> {
         let is_directory = share.kind() == ShareKind::Directory;
-        let Some(others) = self.others_if_away(&why).filter(|_| is_directory) else {
+        let Some(others) = self.others_for(&why).filter(|_| is_directory) else {
             return Err(self.not_opened(share, why));
         };
         let is_checked = share.downloads().is_some();
@@ -60,8 +60,10 @@ impl ShareServerState {
         self.passed(share, why, found)
     }
 
-    fn others_if_away(&self, why: &NotOpened) -> Option<&dyn OtherNodes> {
-        self.others.as_deref().filter(|_| matches!(why, NotOpened::Away(_)))
+    fn others_for(&self, why: &NotOpened) -> Option<&dyn OtherNodes> {
+        // A mirror may be late on this node, so a missing file may be elsewhere, too.
+        let may_be_there = matches!(why, NotOpened::Away(_) | NotOpened::Absent);
+        self.others.as_deref().filter(|_| may_be_there)
     }
 
     /// Counts what another node has, or refuses what was not opened here.

@@ -2,6 +2,7 @@
 
 mod actor;
 mod dirs;
+mod elsewhere;
 mod messages;
 mod settings;
 mod views;
@@ -11,6 +12,7 @@ pub use dirs::{
     NameInDirectory, NotMoved, PathPresence, ROOT_ID_FILE, ReachableRoot, RootUnreachable,
     ShareFileSystem, SharedDir, SharedDirs, SystemFileSystem, is_root_id_file,
 };
+pub use elsewhere::{FilesElsewhere, NowhereElse};
 pub use messages::*;
 pub use settings::ShareFilesSettings;
 pub use views::{ShareFilesView, UnsettledMove};

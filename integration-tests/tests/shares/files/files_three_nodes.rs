@@ -2,10 +2,12 @@
 //! leadership before the rename changes nothing.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use actix::prelude::*;
+use futures::future::{BoxFuture, FutureExt, ready};
 use reelyard_core::actor_parts::ViewHandle;
 use reelyard_core::clock::{Clock, Millis};
 use reelyard_core::event::{PieceId, RequestId};
@@ -22,8 +24,8 @@ use reelyard_shares::share_expiry::{
     ShareRefusal, ShareTerms, ShareViewHandle,
 };
 use reelyard_shares::share_files::{
-    CheckRoots, MoveError, MoveFile, ROOT_ID_FILE, ShareFiles, ShareFilesCollaborators,
-    ShareFilesSettings, ShareFilesView, SweepNow,
+    CheckRoots, FilesElsewhere, MoveError, MoveFile, ROOT_ID_FILE, ShareFiles,
+    ShareFilesCollaborators, ShareFilesSettings, ShareFilesView, SweepNow,
 };
 
 const START: Millis = Millis(1_800_000_000_000);
@@ -57,6 +59,16 @@ impl Handler<BeginMove> for Delayed {
     }
 }
 
+/// The disks of the other nodes, with the file of the only share.
+struct OtherDisks(Vec<PathBuf>);
+
+impl FilesElsewhere for OtherDisks {
+    fn all_lack(&self, _: ShareId) -> BoxFuture<'_, bool> {
+        let lack = self.0.iter().all(|disk| !disk.join("a").exists());
+        ready(lack).boxed()
+    }
+}
+
 /// Longer than a test.
 const RARELY: Duration = Duration::from_secs(3600);
 
@@ -83,9 +95,11 @@ async fn opened(
     hub: &MemoryHub,
     node: u64,
     dir: &Path,
-    storage: &Path,
+    disks: &[PathBuf],
     removed_after: Duration,
 ) -> ShareFilesNode {
+    // The disk of a node is the first one, and those of the others follow.
+    let (storage, disks) = disks.split_first().unwrap();
     let alone = JournalOptions::alone(dir, node);
     let journal = hub.open(alone, PieceId::Shares).await;
     let (shares, clock) = (ShareViewHandle::default(), Clock::manual(START));
@@ -103,6 +117,7 @@ async fn opened(
         record_roots: Route::fixed(expiry.clone().recipient()),
         leadership: journal.leadership(),
         members: journal.member_changes(),
+        elsewhere: Arc::new(OtherDisks(disks.to_vec())),
     };
     let sweep_interval = Duration::from_secs(3600);
     let settings = ShareFilesSettings { removed_after, sweep_interval };
@@ -201,7 +216,8 @@ fn a_node_that_loses_the_lead_before_the_rename_touches_nothing() {
     on_a_system(async {
         let (hub, mut nodes) = (MemoryHub::default(), Vec::new());
         for (node, dir) in NODES.into_iter().zip(&dirs) {
-            nodes.push(opened(&hub, node, dir.path(), storage.path(), RARELY).await);
+            let disks = [storage.path().to_owned()];
+            nodes.push(opened(&hub, node, dir.path(), &disks, RARELY).await);
         }
         let id = created(&nodes).await;
         let (old, epoch, request) = lost_during_a_move(&hub, &nodes).await;
@@ -241,7 +257,9 @@ fn a_new_leader_with_another_directory_ends_no_share() {
         for ((node, dir), storage) in NODES.into_iter().zip(&dirs).zip(&storages) {
             std::fs::write(storage.path().join("stray"), b"stray").unwrap();
             let soon = Duration::from_millis(1);
-            nodes.push(opened(&hub, node, dir.path(), storage.path(), soon).await);
+            let mut disks = storages.each_ref().map(|storage| storage.path().to_owned());
+            disks.rotate_left(nodes.len());
+            nodes.push(opened(&hub, node, dir.path(), &disks, soon).await);
         }
         let is_recorded = |node: &ShareFilesNode| node.shares.view().root_ids.contains_key(&root());
         let (old, epoch) = eventually_some("a leader has recorded its root", || async {
@@ -269,14 +287,20 @@ fn a_new_leader_with_another_directory_ends_no_share() {
         assert_eq!(recorded(&nodes[new], id).as_deref(), Some("a"));
         let refused = made(&nodes[new], "a test", RequestId::random()).await;
         assert_eq!(refused, Err(MoveError::Refused(MoveRefused::RootAway)));
-        // The operator mounts the right directory: here, a copy with the file of the id.
-        for name in ["a", ROOT_ID_FILE] {
+        // The operator mounts the right directory: here, a copy with the file of the id. The mirror is late.
+        let copy = |name: &str| {
             let (from, to) = (storages[old].path().join(name), storages[new].path().join(name));
             std::fs::copy(from, to).unwrap();
-        }
+        };
+        copy(ROOT_ID_FILE);
         nodes[new].files.send(CheckRoots).await.unwrap();
         eventually("the root is reachable", || nodes[new].views.load().unreachable.is_empty())
             .await;
+        nodes[new].files.send(SweepNow).await.unwrap();
+        let again = || nodes[new].views.load().looked_again > 1;
+        eventually("the missing file was looked for again", again).await;
+        assert_eq!(recorded(&nodes[new], id).as_deref(), Some("a"), "another node has the file");
+        copy("a");
         let moved = made_by_leader(&nodes, epoch, "a test", RequestId::random()).await;
         assert_eq!(moved, Ok(Moved { followed: 1, ended: 0 }));
         for node in &nodes {

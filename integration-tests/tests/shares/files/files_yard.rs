@@ -19,8 +19,8 @@ use reelyard_shares::share_expiry::{
     ShareRefusal, ShareTerms, ShareViewHandle,
 };
 use reelyard_shares::share_files::{
-    MoveError, MoveFile, ShareFileSystem, ShareFiles, ShareFilesCollaborators, ShareFilesSettings,
-    ShareFilesView, SweepNow, SystemFileSystem,
+    MoveError, MoveFile, NowhereElse, ShareFileSystem, ShareFiles, ShareFilesCollaborators,
+    ShareFilesSettings, ShareFilesView, SweepNow, SystemFileSystem,
 };
 use tempfile::TempDir;
 
@@ -100,6 +100,7 @@ pub async fn opened_on(
         record_roots: Route::fixed(yard.expiry.clone().recipient()),
         leadership: yard.journal.leadership(),
         members: yard.journal.member_changes(),
+        elsewhere: Arc::new(NowhereElse),
     };
     let settings = ShareFilesSettings {
         removed_after: Duration::from_millis(50),

@@ -9,6 +9,7 @@ mod waiters;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::convert::Infallible;
+use std::sync::Arc;
 use std::time::Duration;
 
 use actix::{Actor, ActorFutureExt, AsyncContext, Context, Handler, Message, WrapFuture};
@@ -27,6 +28,7 @@ use crate::share_expiry::{
     BeginMove, EndRemoved, RecallMove, RecordRoots, RootName, SettleMove, ShareId, ShareViewHandle,
 };
 use crate::share_files::dirs::SharedDirs;
+use crate::share_files::elsewhere::FilesElsewhere;
 use crate::share_files::messages::SweepNow;
 use crate::share_files::settings::ShareFilesSettings;
 use crate::share_files::views::ShareFilesView;
@@ -65,6 +67,8 @@ pub struct ShareFilesCollaborators {
     pub leadership: watch::Receiver<Leadership>,
     /// The members of the cluster. A node alone needs no ids of its roots.
     pub members: watch::Receiver<Vec<Member>>,
+    /// The files at the other nodes.
+    pub elsewhere: Arc<dyn FilesElsewhere>,
 }
 
 /// The actor for shared files. Every node has one. It acts on the node where the ShareExpiryActor
@@ -171,10 +175,11 @@ impl ShareFiles {
         self.looking = true;
         let (dirs, shares) = (self.dirs(), self.others.shares.clone());
         let (end, shared) = (self.others.end.clone(), self.shared.clone());
+        let elsewhere = self.others.elsewhere.clone();
         let looking = async move {
             let looked =
                 spawn_blocking(move || sweep::again(&dirs, &shares, (&shared, &ids), after)).await;
-            let gone = looked.unwrap_or_default();
+            let gone = looked.unwrap_or_default().without_files_elsewhere(&*elsewhere).await;
             let ended = if gone.missing.is_empty() {
                 true
             } else {
@@ -186,7 +191,7 @@ impl ShareFiles {
         ctx.spawn(looking.into_actor(self).map(|(gone, ended), files, ctx| {
             files.looking = false;
             files.view.looked_again += gone.looked;
-            files.add_missing(gone.early.iter().copied());
+            files.add_missing(gone.early.iter().chain(&gone.elsewhere).copied());
             files.show(&gone);
             if !ended {
                 // They still exist: the next check follows at its time.

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use futures::stream::{self, StreamExt};
 use reelyard_core::clock::Millis;
 
 use crate::share_expiry::{
@@ -10,9 +11,13 @@ use crate::share_expiry::{
     ShareViewHandle,
 };
 use crate::share_files::dirs::{PathPresence, SharedDirs};
+use crate::share_files::elsewhere::FilesElsewhere;
 
 /// How many shares are checked in one part.
 pub(super) const IN_ONE_GO: usize = 100;
+
+/// How many files the other nodes are asked for at a time.
+const ASKED_AT_ONCE: usize = 16;
 
 /// The result of one pass.
 #[derive(Debug, Default)]
@@ -21,6 +26,8 @@ pub(super) struct SweepResult {
     pub(super) missing: Vec<(ShareId, ShareLocation)>,
     /// Shares with missing files in roots that became other directories recently.
     pub(super) early: Vec<ShareId>,
+    /// Shares whose files another node has, or may have.
+    pub(super) elsewhere: Vec<ShareId>,
     /// How many shares were checked.
     pub(super) looked: u64,
     /// The roots that they are of.
@@ -42,6 +49,30 @@ fn place_of(share: &Share) -> ShareLocation {
 }
 
 impl SweepResult {
+    /// Leaves out files that another node has, or may have.
+    pub(super) async fn without_files_elsewhere(mut self, others: &dyn FilesElsewhere) -> Self {
+        let asked = self.missing.drain(..).map(|(id, place)| async move {
+            let lacks = others.all_lack(id).await;
+            (lacks, id, place)
+        });
+        let answers: Vec<_> = stream::iter(asked).buffer_unordered(ASKED_AT_ONCE).collect().await;
+        for (lacks, id, place) in answers {
+            match lacks {
+                true => self.missing.push((id, place)),
+                false => self.elsewhere.push(id),
+            }
+        }
+        if let Some(share) = self.elsewhere.first() {
+            tracing::warn!(
+                shares = self.elsewhere.len(),
+                ?share,
+                "files of shares are missing here, and another node has them or does not answer: these shares go on. \
+                 Check the mirror or the storage of this node"
+            );
+        }
+        self
+    }
+
     /// Leaves out files that may be missing only because their root cannot be reached. This is checked
     /// last, so that an unmount in between is noticed.
     fn sure(
