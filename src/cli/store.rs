@@ -8,7 +8,9 @@ use std::process::ExitCode;
 use bytesize::ByteSize;
 use clap::{Args, Subcommand};
 use reelyard_journal as journal;
-use reelyard_journal::{BackupError, BackupSummary, Condition, StoreReport, UpkeepError};
+use reelyard_journal::{
+    BackupError, BackupSummary, Condition, RestoredMembers, StoreReport, UpkeepError,
+};
 
 use crate::cli::output::cell::{count, text};
 use crate::cli::output::{
@@ -53,6 +55,9 @@ enum StoreCommand {
     Restore {
         /// Backup file.
         file: PathBuf,
+        /// Leave the other members out: the node forms a new cluster. Changes after the backup are lost.
+        #[arg(long)]
+        alone: bool,
     },
 }
 
@@ -87,8 +92,9 @@ pub fn run(args: StoreArgs, out: &mut dyn Write) -> Result<ExitCode, CommandFail
             let written = journal::back_up(&dir, &target, scratch.scratch.as_deref())?;
             print_summary(&written, "was written", out)
         }
-        StoreCommand::Restore { file } => {
-            let read = journal::restore(&file, &dir)?;
+        StoreCommand::Restore { file, alone } => {
+            let kept = if alone { RestoredMembers::Alone } else { RestoredMembers::Kept };
+            let read = journal::restore(&file, &dir, kept)?;
             // The token of the administrator may be newer than the backup, or missing on this host.
             AdminTokenFiles::new(&data_dir).request_recovery()?;
             print_summary(&read, &format!("was restored to {}", dir.display()), out)
@@ -207,6 +213,13 @@ fn print_summary(
     let up_to =
         summary.last_log.map_or_else(String::new, |last| format!(" up to log entry {last}"));
     writeln!(out, "{file}{node}{up_to}, {}, {what}", ByteSize::b(summary.bytes))?;
+    if summary.is_alone {
+        writeln!(
+            out,
+            "\nThe node is the only member of a new cluster. Changes that the former cluster acknowledged later may be \
+             missing. Never start another former member again: empty its data directory, and let it join"
+        )?;
+    }
     Ok(ExitCode::SUCCESS)
 }
 

@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 
 use actix::Recipient;
 use futures::future::BoxFuture;
-pub use maintenance::backup::{BackupError, BackupSummary, back_up, restore};
+pub use maintenance::backup::{BackupError, BackupSummary, RestoredMembers, back_up, restore};
 pub use maintenance::identify::{found_cluster, has_store, keep_joiner, stored_identity};
 pub use maintenance::report::{Condition, PieceSize, SnapshotReport, StoreFault, StoreReport};
 pub use maintenance::upkeep::{UpkeepError, accept_loss, check};

@@ -13,7 +13,8 @@ use reelyard_integration_tests::probes::journal_probe::{
 use reelyard_integration_tests::probes::waiting::{eventually, eventually_some};
 use reelyard_integration_tests::rigs::running::on_a_system;
 use reelyard_journal::{
-    Journal, JournalOptions, MemberChange, MemberChangeError, OpenError, StoreIdentity,
+    BackupError, Journal, JournalOptions, MemberChange, MemberChangeError, OpenError,
+    RestoredMembers, StoreIdentity, back_up, check, restore,
 };
 use reelyard_replication::{MemberRecord, NodeIdentity};
 use tempfile::TempDir;
@@ -351,6 +352,46 @@ fn a_learner_is_no_part_of_a_quorum_and_never_leads() {
         }
         cluster.hub.rejoin(1);
         cluster.has_all(2).await;
+        cluster.stop().await;
+    });
+}
+
+/// The machines of the other two are gone, with their disks.
+#[test]
+fn a_backup_of_one_of_three_forms_a_new_cluster_alone() {
+    on_a_system(async {
+        let mut cluster = GrowingCluster::alone().await;
+        cluster.leads().await;
+        for number in [2, 3] {
+            assert_eq!(cluster.join().await, number);
+            cluster.has_all(number).await;
+            cluster.change(MemberChange::Promote { number }).await.unwrap();
+        }
+        for _ in 0..5 {
+            cluster.commit_anywhere().await;
+        }
+        let before = cluster.journal(1).identity();
+        cluster.has_all(2).await;
+        cluster.stop().await;
+        let (saved, restored) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let file = saved.path().join("saved");
+        back_up(cluster.members[&2].2.path(), &file, None).unwrap();
+        cluster.members.clear();
+        let refused = restore(&file, restored.path(), RestoredMembers::Kept);
+        assert!(matches!(refused, Err(BackupError::OneOfSeveral)), "{refused:?}");
+        let alone = restore(&file, restored.path(), RestoredMembers::Alone).unwrap();
+        assert!(alone.is_alone);
+        assert_eq!(check(restored.path(), None).unwrap().voters, [2]);
+        cluster.start(2, restored).await;
+        eventually("node 2 leads alone", || cluster.leading().is_some()).await;
+        let books = cluster.members[&2].1.send(ReadAccounts).await.unwrap().books;
+        assert_eq!(books.taken.len() as u64, cluster.commits);
+        // The former members are refused: their cluster is another one.
+        assert_ne!(cluster.journal(2).identity().cluster, before.cluster);
+        cluster.commit_anywhere().await;
+        // Nodes join, and no number is given twice.
+        let store = StoreIdentity::joiner().unwrap().store;
+        assert_eq!(cluster.admit(store).await, 4);
         cluster.stop().await;
     });
 }

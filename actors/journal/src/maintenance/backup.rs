@@ -12,13 +12,13 @@ use std::path::{Path, PathBuf};
 use reelyard_core::private_dir;
 use serde::Serialize;
 
-use super::report::{Condition, all_voters};
+use super::report::{Condition, members};
 use super::upkeep::{self, DatabaseCopy, UpkeepError};
 use crate::raft;
 use crate::store::StoreError;
 use crate::store::database::head::StoreHead;
 use crate::store::database::new_database::{NewDatabase, StoreItem, each_item};
-use crate::store::database::sled_database::SLED;
+use crate::store::database::sled_database::{SLED, guarded};
 use crate::store::database::trees::inspect;
 use crate::store::disk::durability_mark::{self, MarkFile};
 use crate::store::disk::identity_file::StoreIdentity;
@@ -49,6 +49,17 @@ pub struct BackupSummary {
     pub snapshot: Option<u64>,
     /// The last log entry in it.
     pub last_log: Option<u64>,
+    /// Whether the restored node forms a cluster without the other members.
+    pub is_alone: bool,
+}
+
+/// The members of a restored store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RestoredMembers {
+    /// Those of the backup. It must have only one voter.
+    Kept,
+    /// Only the node of the backup.
+    Alone,
 }
 
 /// Why a store was not backed up or restored.
@@ -75,7 +86,7 @@ pub enum BackupError {
     #[error(
         "the backup is from one of several voting nodes: restoring it could lose changes that the nodes \
          acknowledged after it. Let the node join again with an empty directory instead, so that it copies its state \
-         from the others"
+         from the others. If most voters are gone for good, and none of the others runs: --alone"
     )]
     OneOfSeveral,
 }
@@ -141,7 +152,11 @@ pub fn back_up(
 
 /// Creates a store in `dir` from the backup in `file`. `dir` must have no store. Its term begins above
 /// all terms in which the node may have led since. It gets another identity at its first start. Blocks.
-pub fn restore(file: &Path, dir: &Path) -> Result<BackupSummary, BackupError> {
+pub fn restore(
+    file: &Path,
+    dir: &Path,
+    kept: RestoredMembers,
+) -> Result<BackupSummary, BackupError> {
     let failed = |why: String| BackupError::File { file: file.to_owned(), why };
     // The whole backup is read before anything is written.
     let mut head = None;
@@ -165,17 +180,23 @@ pub fn restore(file: &Path, dir: &Path) -> Result<BackupSummary, BackupError> {
     if upkeep::is_store(dir) {
         return Err(BackupError::Exists(dir.to_owned()));
     }
-    let made = make(file, dir, &mut head);
+    let made = make(file, dir, &mut head, kept);
     if made.is_err() {
         // There was no store before, and a partial one is useless.
         let _ = crate::store::database::new_database::remove_tree(&dir.join("sled.new"));
     }
-    made?;
+    let is_alone = made?;
     let bytes = fs::metadata(file).map_or(0, |found| found.len());
-    Ok(summary(file, bytes, &head))
+    Ok(BackupSummary { is_alone, ..summary(file, bytes, &head) })
 }
 
-fn make(file: &Path, dir: &Path, head: &mut StoreHead) -> Result<(), BackupError> {
+/// Makes the store. Answers whether its node is without the other members of the backup.
+fn make(
+    file: &Path,
+    dir: &Path,
+    head: &mut StoreHead,
+    kept: RestoredMembers,
+) -> Result<bool, BackupError> {
     let failed = |error: StoreError| BackupError::Store(error.into());
     let new = dir.join("sled.new");
     let votes = head.vote.iter().map(Vec::as_slice);
@@ -190,19 +211,37 @@ fn make(file: &Path, dir: &Path, head: &mut StoreHead) -> Result<(), BackupError
     })
     .map_err(failed)?;
     fresh.finish(head).map_err(failed)?;
-    let (seen, _) = inspect(&new).map_err(failed)?;
+    let (seen, log_file) = inspect(&new).map_err(failed)?;
     if let Some(fault) = seen.fault {
         return Err(BackupError::NotWhole(fault.to_string()));
     }
-    let voters = all_voters(&seen.trees, head, seen.first, seen.trees.log.end());
-    if voters.map_err(failed)?.len() > 1 {
-        return Err(BackupError::OneOfSeveral);
+    let end = seen.trees.log.end();
+    let members = members(&seen.trees, head, seen.first, end).map_err(failed)?;
+    let is_alone = match kept {
+        RestoredMembers::Kept if members.voters.len() > 1 => return Err(BackupError::OneOfSeveral),
+        RestoredMembers::Kept => false,
+        RestoredMembers::Alone => head.node.is_some_and(|node| members.voters != [node]),
+    };
+    if is_alone {
+        let (node, vote) =
+            (head.node.unwrap_or_default(), head.vote.as_deref().unwrap_or_default());
+        let entry = raft::lone_member_entry(end, node, members.numbers_given, vote);
+        let entry = entry.map_err(|error| failed(StoreError::Io(error.to_string())))?;
+        let added = guarded(|| {
+            seen.trees.log.append(&[(end, entry)])?;
+            seen.trees.seal()?;
+            seen.trees.db.flush()?;
+            log_file.sync_data()?;
+            Ok(seen.trees.head())
+        });
+        *head = added.map_err(failed)?;
     }
     drop(seen);
     let finished = MarkFile::create(dir, &head.mark())
         .and_then(|_| fs::rename(&new, dir.join(SLED)))
         .and_then(|()| File::open(dir)?.sync_all());
-    finished.map_err(|error| failed(error.into()))
+    finished.map_err(|error| failed(error.into()))?;
+    Ok(is_alone)
 }
 
 fn summary(file: &Path, bytes: u64, head: &StoreHead) -> BackupSummary {
@@ -213,6 +252,7 @@ fn summary(file: &Path, bytes: u64, head: &StoreHead) -> BackupSummary {
         node: head.node,
         snapshot,
         last_log: log_end.checked_sub(1),
+        is_alone: false,
     }
 }
 

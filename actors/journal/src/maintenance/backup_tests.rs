@@ -5,7 +5,7 @@ use std::path::Path;
 
 use reelyard_core::event::PieceId;
 
-use super::backup::{MAGIC, VERSION, back_up, restore};
+use super::backup::{MAGIC, RestoredMembers, VERSION, back_up, restore};
 use super::report::Condition;
 use super::upkeep;
 use crate::store::database::head::{LogEnd, Purged, StoreHead};
@@ -76,7 +76,7 @@ fn a_backup_of_each_version_is_restored() {
         let dir = tempfile::tempdir().unwrap();
         let (file, store) = (dir.path().join("backup"), dir.path().join("store"));
         fs::write(&file, bytes).unwrap();
-        restore(&file, &store).unwrap();
+        restore(&file, &store, RestoredMembers::Kept).unwrap();
         let report = upkeep::check(&store, None).unwrap();
         assert_eq!(report.condition, Condition::Whole, "{version}: {:?}", report.faults);
         let snapshot = report.snapshot.map(|snapshot| (snapshot.index, snapshot.pieces[0].rows));
@@ -89,6 +89,7 @@ fn a_backup_of_a_later_version_is_refused_with_its_number() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("backup");
     fs::write(&file, [MAGIC, &[9]].concat()).unwrap();
-    let error = restore(&file, &dir.path().join("store")).unwrap_err().to_string();
+    let error =
+        restore(&file, &dir.path().join("store"), RestoredMembers::Kept).unwrap_err().to_string();
     assert!(error.contains("version 9") && error.contains("restore it with"), "{error}");
 }

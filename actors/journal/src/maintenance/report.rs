@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use reelyard_core::event::PieceId;
 use serde::Serialize;
 
-use crate::raft;
+use crate::raft::{self, StoredMembers};
 use crate::store::StoreError;
 use crate::store::database::head::StoreHead;
 use crate::store::database::sled_database::guarded;
@@ -171,8 +171,8 @@ impl StoreReport {
         if let Err(error) = self.describe_snapshot(trees) {
             self.fault(Condition::Damaged, error.to_string());
         }
-        match all_voters(trees, &head, seen.first, end) {
-            Ok(voters) => self.voters = voters,
+        match members(trees, &head, seen.first, end) {
+            Ok(members) => self.voters = members.voters,
             Err(error) => self.fault(Condition::Damaged, error.to_string()),
         }
     }
@@ -234,24 +234,23 @@ impl StoreReport {
     }
 }
 
-/// The nodes that vote, according to the snapshot and the log after it.
-pub(crate) fn all_voters(
+/// The members, according to the snapshot and the log after it.
+pub(crate) fn members(
     trees: &Trees,
     head: &StoreHead,
     first: Option<u64>,
     end: u64,
-) -> Result<Vec<u64>, StoreError> {
-    let meta = head.snapshot.as_ref().map(|snapshot| snapshot.meta.as_slice());
-    let mut voters = raft::voters(meta, []);
+) -> Result<StoredMembers, StoreError> {
+    let mut members = StoredMembers::default();
+    if let Some(snapshot) = &head.snapshot {
+        members.follow_snapshot(&snapshot.meta);
+    }
     let mut next = first.unwrap_or(end);
     while next < end {
         let until = (next + ENTRIES).min(end);
         let rows = guarded(|| trees.log.read(next..until))?;
-        let found = raft::voters(None, rows.iter().map(|(_, entry)| entry.as_slice()));
-        if !found.is_empty() {
-            voters = found;
-        }
+        members.follow_entries(rows.iter().map(|(_, entry)| entry.as_slice()));
         next = until;
     }
-    Ok(voters)
+    Ok(members)
 }

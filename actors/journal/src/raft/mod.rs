@@ -37,7 +37,7 @@ pub use lead::HandOverError;
 use members::MemberNode;
 pub use members::{MemberChange, MemberChangeError};
 pub(crate) use node::RaftNode;
-pub(crate) use reading::{raised_vote, read_vote, voters};
+pub(crate) use reading::{StoredMembers, lone_member_entry, raised_vote, read_vote};
 use snapshot_body::SnapshotBody;
 
 openraft::declare_raft_types!(

@@ -1,10 +1,12 @@
 //! Reads the data of the raft layer from a store without a raft node: for `reelyard store`.
 
-use openraft::{EntryPayload, SnapshotMeta, Vote};
-use reelyard_replication::EPOCH_LEAP;
+use std::collections::BTreeMap;
 
-use super::decode_entry;
+use openraft::{CommittedLeaderId, Entry, EntryPayload, LogId, Membership, SnapshotMeta, Vote};
+use reelyard_replication::{EPOCH_LEAP, MemberRecord};
+
 use super::members::MemberNode;
+use super::{decode_entry, encode_entry};
 
 /// The term and the node that a stored vote is for.
 pub(crate) fn read_vote(vote: &[u8]) -> Option<(u64, Option<u64>)> {
@@ -21,32 +23,61 @@ pub(crate) fn raised_vote<'a>(
     postcard::to_stdvec(&Vote::<u64>::new(terms.max().unwrap_or(0) + EPOCH_LEAP, node))
 }
 
-/// The voting nodes, from a snapshot's description and the entries after it; none if neither names
-/// any. Unreadable entries are skipped.
-pub(crate) fn voters<'a>(
-    meta: Option<&[u8]>,
-    entries: impl IntoIterator<Item = &'a [u8]>,
-) -> Vec<u64> {
-    let mut voters = Vec::new();
-    if let Some(meta) =
-        meta.and_then(|meta| postcard::from_bytes::<SnapshotMeta<u64, MemberNode>>(meta).ok())
-    {
-        voters = meta.last_membership.membership().voter_ids().collect();
-    }
-    for entry in entries.into_iter().filter_map(|entry| decode_entry(entry).ok()) {
-        if let EntryPayload::Membership(membership) = entry.payload {
-            voters = membership.voter_ids().collect();
+/// The members that a store names.
+#[derive(Debug, Default)]
+pub(crate) struct StoredMembers {
+    /// The voting nodes; none if the store names none.
+    pub(crate) voters: Vec<u64>,
+    /// The highest number that a node ever got.
+    pub(crate) numbers_given: u64,
+}
+
+impl StoredMembers {
+    /// Follows the description of a snapshot.
+    pub(crate) fn follow_snapshot(&mut self, meta: &[u8]) {
+        if let Ok(meta) = postcard::from_bytes::<SnapshotMeta<u64, MemberNode>>(meta) {
+            self.follow(meta.last_membership.membership());
         }
     }
-    voters
+
+    /// Follows entries of the log. Unreadable ones are skipped.
+    pub(crate) fn follow_entries<'a>(&mut self, entries: impl IntoIterator<Item = &'a [u8]>) {
+        for entry in entries.into_iter().filter_map(|entry| decode_entry(entry).ok()) {
+            if let EntryPayload::Membership(membership) = entry.payload {
+                self.follow(&membership);
+            }
+        }
+    }
+
+    fn follow(&mut self, membership: &Membership<u64, MemberNode>) {
+        self.voters = membership.voter_ids().collect();
+        let numbers = membership.nodes().map(|(number, node)| node.0.numbers_given.max(*number));
+        self.numbers_given = numbers.max().max(Some(self.numbers_given)).unwrap_or_default();
+    }
+}
+
+/// An entry at `index`, after which `node` is the only member. Its term is that of a vote.
+pub(crate) fn lone_member_entry(
+    index: u64,
+    node: u64,
+    numbers_given: u64,
+    vote: &[u8],
+) -> Result<Vec<u8>, postcard::Error> {
+    let vote: Vote<u64> = postcard::from_bytes(vote)?;
+    let leader = CommittedLeaderId::new(vote.leader_id.term, node);
+    let record = MemberRecord { numbers_given, ..MemberRecord::default() };
+    let members = BTreeMap::from([(node, MemberNode(record))]);
+    encode_entry(&Entry {
+        log_id: LogId::new(leader, index),
+        payload: EntryPayload::Membership(Membership::new(vec![[node].into()], members)),
+    })
 }
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
     use std::fmt::Debug;
 
-    use openraft::{CommittedLeaderId, LogId, Membership, StoredMembership};
+    use openraft::StoredMembership;
     use serde::Serialize;
     use serde::de::DeserializeOwned;
 
@@ -85,10 +116,19 @@ mod tests {
                 "093330302d3730303030",
             ),
         );
-        assert_eq!(voters_of(&meta), [1]);
+        let mut members = StoredMembers::default();
+        members.follow_snapshot(&postcard::to_stdvec(&meta).unwrap());
+        assert_eq!((members.voters, members.numbers_given), (vec![1], 1));
     }
 
-    fn voters_of(meta: &SnapshotMeta<u64, MemberNode>) -> Vec<u64> {
-        voters(Some(&postcard::to_stdvec(meta).unwrap()), [])
+    #[test]
+    fn a_lone_member_forgets_no_number() {
+        let vote = postcard::to_stdvec(&Vote::<u64>::new(9, 2)).unwrap();
+        let entry = lone_member_entry(7, 2, 5, &vote).unwrap();
+        let log_id = decode_entry(&entry).unwrap().log_id;
+        assert_eq!(log_id, LogId::new(CommittedLeaderId::new(9, 2), 7));
+        let mut members = StoredMembers::default();
+        members.follow_entries([entry.as_slice()]);
+        assert_eq!((members.voters, members.numbers_given), (vec![2], 5));
     }
 }
