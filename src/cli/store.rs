@@ -51,6 +51,16 @@ enum StoreCommand {
         #[command(flatten)]
         scratch: ScratchArgs,
     },
+    /// Let a stopped node skip an entry of its log that it cannot apply: run it on every node.
+    Skip {
+        /// Index of the entry, as the log of the node names it.
+        index: u64,
+        /// Reason, which `store check` shows.
+        #[arg(long)]
+        reason: String,
+        #[command(flatten)]
+        scratch: ScratchArgs,
+    },
     /// Create the store of a node from a backup; the node must not have one.
     Restore {
         /// Backup file.
@@ -91,6 +101,19 @@ pub fn run(args: StoreArgs, out: &mut dyn Write) -> Result<ExitCode, CommandFail
         StoreCommand::Backup { target, scratch } => {
             let written = journal::back_up(&dir, &target, scratch.scratch.as_deref())?;
             print_summary(&written, "was written", out)
+        }
+        StoreCommand::Skip { index, reason, scratch } => {
+            let skipped = journal::skip(&dir, scratch.scratch.as_deref(), (index, &reason));
+            let skipped = skipped.map_err(BackupError::from)?;
+            if out.is_json() {
+                out.json(&skipped)?;
+            } else {
+                writeln!(
+                    out,
+                    "entry {index} is skipped. Skip it on every node, and start them again"
+                )?;
+            }
+            Ok(ExitCode::SUCCESS)
         }
         StoreCommand::Restore { file, alone } => {
             let kept = if alone { RestoredMembers::Alone } else { RestoredMembers::Kept };
@@ -150,6 +173,9 @@ fn print(report: &StoreReport, out: &mut Printer<'_>) -> Result<(), CommandFailu
             "unfinished",
             format!("{}, never acknowledged", counted(report.unfinished, "entry", "entries")),
         );
+    }
+    for entry in &report.skipped {
+        add("skipped", format!("entry {}: {}", entry.index, plain(&entry.reason)));
     }
     add("on disk", ByteSize::b(report.disk_bytes).to_string());
     add("reserve", ByteSize::b(report.reserve_bytes).to_string());

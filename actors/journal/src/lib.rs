@@ -25,6 +25,7 @@ use futures::future::BoxFuture;
 pub use maintenance::backup::{BackupError, BackupSummary, RestoredMembers, back_up, restore};
 pub use maintenance::identify::{found_cluster, has_store, keep_joiner, stored_identity};
 pub use maintenance::report::{Condition, PieceSize, SnapshotReport, StoreFault, StoreReport};
+pub use maintenance::skipping::skip;
 pub use maintenance::upkeep::{UpkeepError, accept_loss, check};
 pub use raft::{HandOverError, MemberChange, MemberChangeError};
 pub use reads::BehindEntry;
@@ -35,7 +36,7 @@ use reelyard_replication::{
 pub use reelyard_replication::{NoPeers, NodeUnreachable, Transport};
 pub use settings::{JournalConfig, JournalOptions, OpenError};
 pub use status::{JournalStatus, SnapshotOnWay};
-pub use store::{StoreIdentity, StoreObserver};
+pub use store::{SkippedEntry, StoreIdentity, StoreObserver};
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -46,7 +47,7 @@ use owners::PieceOwners;
 use proposer::CommitProposer;
 use raft::RaftNode;
 use status::JournalCounters;
-use store::{JournalStore, StoreError, StoreSettings};
+use store::{JournalStore, SkippedEntries, StoreError, StoreSettings};
 use stuck::StuckOwners;
 use thread::JournalThread;
 
@@ -112,7 +113,8 @@ impl Journal {
         let snapshot = store.trees().await.map_err(failed)?.snapshot();
         let owners = PieceOwners::new(pieces, store.clone(), snapshot.clone(), raft::read_stored)
             .map_err(|error| OpenError::Settings(error.to_string()))?;
-        let owners = Arc::new(owners);
+        let skipped = SkippedEntries::read(&settings.dir).map_err(|error| failed(error.into()))?;
+        let owners = Arc::new(owners.skipping(skipped));
         let thread = JournalThread::start().map_err(|error| failed(StoreError::from(error)))?;
         let on_thread = thread.runtime().enter();
         let (of_node, of_store) = (owners.clone(), store.clone());

@@ -54,9 +54,11 @@ impl CommittedEntry {
     }
 }
 
-/// Reads an entry of the log as the raft layer stored it; none for raft's own entries.
-pub(crate) type ReadEntry =
-    fn(index: u64, stored: &[u8]) -> Result<Option<CommittedEntry>, OwnersError>;
+/// An entry of the log; none for raft's own entries, and for those that owners skip.
+pub(crate) type EntryRead = Result<Option<CommittedEntry>, OwnersError>;
+
+/// Reads an entry of the log as the raft layer stored it.
+pub(crate) type ReadEntry = fn(index: u64, stored: &[u8]) -> EntryRead;
 
 /// An owner. A missing answer to any message means that it died.
 #[derive(Clone)]
@@ -73,7 +75,7 @@ impl PieceOwner {
         store: &Arc<JournalStore>,
         snapshot: Option<&SnapshotManifest>,
         applied_end: u64,
-        read_entry: ReadEntry,
+        read_entry: impl Fn(u64, &[u8]) -> EntryRead,
     ) -> Result<bool, OwnersError> {
         if !self.install(store, snapshot).await? {
             return Ok(false);

@@ -17,9 +17,9 @@ use reelyard_core::event::{Epoch, PieceId};
 use reelyard_replication::{CommitAnswer, FrozenPiece, JournalCommand};
 use tokio::sync::Notify;
 
-use crate::owner::{CommittedEntry, OwnersError, PieceOwner, ReadEntry};
+use crate::owner::{CommittedEntry, EntryRead, OwnersError, PieceOwner, ReadEntry};
 use crate::shown_position::ShownPosition;
-use crate::store::{JournalStore, SnapshotManifest, StoreError};
+use crate::store::{JournalStore, SkippedEntries, SnapshotManifest, StoreError};
 use crate::stream::StreamPart;
 
 /// Time to wait for a missing owner before each warning in the log.
@@ -35,6 +35,8 @@ pub(crate) struct PieceOwners {
     joined: Notify,
     tickets: AtomicU64,
     read_entry: ReadEntry,
+    /// No owner gets the commits of these.
+    skipped: SkippedEntries,
     position: Arc<ShownPosition>,
 }
 
@@ -106,7 +108,31 @@ impl PieceOwners {
             joined: Notify::new(),
             tickets: AtomicU64::new(0),
             read_entry,
+            skipped: SkippedEntries::default(),
         })
+    }
+
+    /// The same owners, without the commits of these entries.
+    pub(crate) fn skipping(self, skipped: SkippedEntries) -> Self {
+        PieceOwners { skipped, ..self }
+    }
+
+    /// Whether no owner gets the commits of the entry with these stored bytes.
+    pub(crate) fn skips(
+        &self,
+        index: u64,
+        stored: impl FnOnce() -> Vec<u8>,
+    ) -> Result<bool, OwnersError> {
+        let skips = self.skipped.contains(index, stored);
+        skips.map_err(|error| OwnersError::Entry { index, why: error.to_string() })
+    }
+
+    /// Reads an entry as it is stored; none if its owners skip it.
+    fn read(&self, index: u64, stored: &[u8]) -> EntryRead {
+        match self.skips(index, || stored.to_vec())? {
+            true => Ok(None),
+            false => (self.read_entry)(index, stored),
+        }
     }
 
     /// Records a registration. [`PieceOwners::join`] follows, with the returned ticket.
@@ -137,7 +163,8 @@ impl PieceOwners {
             return Ok(());
         };
         let snapshot = position.snapshot.as_ref();
-        if !owner.rebuild(store, snapshot, position.end, self.read_entry).await? {
+        let read = |index, stored: &[u8]| self.read(index, stored);
+        if !owner.rebuild(store, snapshot, position.end, read).await? {
             tracing::warn!(?piece, "the actor of a piece ended while its piece was rebuilt");
             return Ok(());
         }

@@ -4,7 +4,7 @@ use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use reelyard_core::clock::Millis;
-use reelyard_core::event::{Epoch, RequestId};
+use reelyard_core::event::{Epoch, PieceId, RequestId};
 
 use crate::commits::batch;
 use crate::commits::in_flight::InFlight;
@@ -191,8 +191,8 @@ impl<P: Piece> ReplicaHandle<P> {
         let applying = AssertUnwindSafe(|| self.own.apply(index, term, &commits));
         let entry = match catch_unwind(applying) {
             Ok(Ok(entry)) => entry,
-            Ok(Err(error)) => end_process(index, &error.to_string()),
-            Err(_) => end_process(index, "apply panicked"),
+            Ok(Err(error)) => end_process(P::ID, index, &error.to_string()),
+            Err(_) => end_process(P::ID, index, "apply panicked"),
         };
         // The journal waits for this before the next entry. The receiver is missing only if the journal is
         // stopping.
@@ -202,7 +202,13 @@ impl<P: Piece> ReplicaHandle<P> {
 }
 
 /// Ends the process at once, because this piece cannot apply an entry of the log.
-fn end_process(index: u64, why: &str) -> ! {
-    tracing::error!(index, why, "a committed event cannot be applied: ending the process");
+fn end_process(piece: PieceId, index: u64, why: &str) -> ! {
+    tracing::error!(
+        ?piece,
+        index,
+        why,
+        "a committed event cannot be applied: ending the process. Start a version that can apply it, or skip the \
+         entry on every node: reelyard store skip INDEX --reason TEXT"
+    );
     std::process::abort()
 }

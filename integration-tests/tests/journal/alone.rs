@@ -13,7 +13,7 @@ use reelyard_integration_tests::probes::journal_probe::{
 use reelyard_integration_tests::probes::waiting::eventually_some;
 use reelyard_integration_tests::rigs::running::on_a_system;
 use reelyard_journal::{
-    Condition, Journal, JournalOptions, NoPeers, OpenError, StoreObserver, accept_loss,
+    Condition, Journal, JournalOptions, NoPeers, OpenError, StoreObserver, accept_loss, check, skip,
 };
 use reelyard_replication::{CommitError, ENTRY_EVENTS, Leadership, ReplicaHandle};
 
@@ -65,6 +65,48 @@ fn commits_are_there_after_a_restart() {
         let after = probe.send(ReadAccounts).await.unwrap();
         assert_eq!(after.books, before.books);
         commit(&probe, 10).await;
+        journal.stop().await;
+    });
+}
+
+#[test]
+fn a_skipped_entry_is_applied_by_no_owner_and_commits_go_on() {
+    let [dir, other] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+    on_a_system(async {
+        let mut last = Vec::new();
+        for (dir, first) in [(&dir, 0), (&other, 10)] {
+            let journal = open(dir.path()).await;
+            let probe = ProbeActor::new(journal.clone()).start();
+            leading(&journal).await;
+            for id in first..first + 3 {
+                commit(&probe, id).await;
+                last.push(journal.status().applied.unwrap());
+            }
+            journal.stop().await;
+        }
+        let [_, poison, _, ..] = last[..] else { unreachable!() };
+        let absent = skip(dir.path(), None, (poison + 9, "apply panics")).unwrap_err();
+        assert!(absent.to_string().contains("has no entry"), "{absent}");
+        assert!(skip(dir.path(), None, (0, "apply panics")).is_err(), "it has no events");
+        skip(dir.path(), None, (poison, "apply panics")).unwrap();
+        let skipped = check(dir.path(), None).unwrap().skipped;
+        assert_eq!((skipped[0].index, &*skipped[0].reason), (poison, "apply panics"));
+
+        let journal = open(dir.path()).await;
+        let probe = ProbeActor::new(journal.clone()).start();
+        leading(&journal).await;
+        commit(&probe, 3).await;
+        let books = probe.send(ReadAccounts).await.unwrap().books;
+        books.assert_whole();
+        assert_eq!(books.taken, [0, 2, 3]);
+        journal.stop().await;
+        // The other log has another entry at this index.
+        std::fs::copy(dir.path().join("skipped"), other.path().join("skipped")).unwrap();
+        let journal = open(other.path()).await;
+        let probe = ProbeActor::new(journal.clone()).start();
+        let mut leadership = journal.leadership();
+        leadership.wait_for(|now| *now == Leadership::Stopped).await.unwrap();
+        assert!(probe.send(ReadAccounts).await.unwrap().books.taken.len() < 3);
         journal.stop().await;
     });
 }

@@ -5,4 +5,5 @@ pub(crate) mod backup;
 mod backup_tests;
 pub(crate) mod identify;
 pub(crate) mod report;
+pub(crate) mod skipping;
 pub(crate) mod upkeep;

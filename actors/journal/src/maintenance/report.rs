@@ -6,12 +6,12 @@ use reelyard_core::event::PieceId;
 use serde::Serialize;
 
 use crate::raft::{self, StoredMembers};
-use crate::store::StoreError;
 use crate::store::database::head::StoreHead;
 use crate::store::database::sled_database::guarded;
 use crate::store::database::trees::{InspectedDatabase, Trees};
 use crate::store::disk::durability_mark::MarkState;
 use crate::store::opening::loss;
+use crate::store::{SkippedEntry, StoreError};
 use crate::stream::{self, StreamChecker};
 
 /// How many log entries are read at once.
@@ -56,6 +56,8 @@ pub struct StoreReport {
     pub log_bytes: u64,
     /// Entries that were written and never acknowledged: the next start removes them.
     pub unfinished: u64,
+    /// Entries that no owner applies.
+    pub skipped: Vec<SkippedEntry>,
     /// The current snapshot.
     pub snapshot: Option<SnapshotReport>,
     /// The last flush in it.
@@ -116,6 +118,7 @@ impl StoreReport {
             log_segments: 0,
             log_bytes: 0,
             unfinished: 0,
+            skipped: Vec::new(),
             snapshot: None,
             flush: 0,
             marked_flush: None,

@@ -12,7 +12,6 @@ use reelyard_core::private_dir;
 use super::report::{Condition, StoreReport};
 use crate::raft;
 use crate::settings::OpenError;
-use crate::store::StoreError;
 use crate::store::database::new_database::remove_tree;
 use crate::store::database::rewrite;
 use crate::store::database::sled_database::SLED;
@@ -23,6 +22,7 @@ use crate::store::disk::disk_space;
 use crate::store::disk::durability_mark::{self, MarkFile, MarkState};
 use crate::store::disk::identity_file::{BadIdentity, StoreIdentity};
 use crate::store::disk::lock::DirectoryLock;
+use crate::store::{SkippedEntries, StoreError};
 
 /// Why an operation on a store is not possible.
 #[derive(Debug, thiserror::Error)]
@@ -81,6 +81,10 @@ pub fn check(dir: &Path, scratch: Option<&Path>) -> Result<StoreReport, UpkeepEr
     }
     if let Err(error) = StoreIdentity::read(dir) {
         report.fault(Condition::Lost, format!("the file `identity` cannot be read: {error}"));
+    }
+    match SkippedEntries::read(dir) {
+        Ok(skipped) => report.skipped = skipped.into_entries(),
+        Err(error) => report.fault(Condition::Damaged, error.to_string()),
     }
     Ok(report)
 }

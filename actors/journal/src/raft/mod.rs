@@ -105,6 +105,11 @@ pub(crate) fn read_stored(
     read_entry(&entry)
 }
 
+/// Whether a stored entry has commits for owners.
+pub(crate) fn has_commits(stored: &[u8]) -> bool {
+    decode_entry(stored).is_ok_and(|entry| matches!(entry.payload, EntryPayload::Normal(_)))
+}
+
 fn read_entry(entry: &openraft::Entry<Types>) -> Result<Option<CommittedEntry>, OwnersError> {
     let EntryPayload::Normal(CommitBatch(bytes)) = &entry.payload else {
         return Ok(None);

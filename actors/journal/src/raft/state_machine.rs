@@ -16,7 +16,7 @@ use super::members::member_node::{MemberNode, members_of};
 use super::snapshot_body::SnapshotBodyError;
 use super::{
     LogId, RaftStorageError, SnapshotBody, Types, cannot_apply, cannot_read_log, cannot_snapshot,
-    read_entry,
+    encode_entry, read_entry,
 };
 use crate::owner::OwnersError;
 use crate::owners::PieceOwners;
@@ -90,7 +90,10 @@ impl PieceStateMachine {
         &mut self,
         entry: &openraft::Entry<Types>,
     ) -> Result<Vec<CommitAnswer>, OwnersError> {
-        let answers = match read_entry(entry)? {
+        let index = entry.log_id.index;
+        let is_skipped = self.owners.skips(index, || encode_entry(entry).unwrap_or_default())?;
+        let commits = if is_skipped { None } else { read_entry(entry)? };
+        let answers = match commits {
             Some(entry) => {
                 if let Some(at) = entry.commits.iter().map(|commit| commit.at).max() {
                     self.growth.time.set_applied(at);
@@ -98,7 +101,7 @@ impl PieceStateMachine {
                 self.owners.apply(entry).await?
             }
             None => {
-                self.owners.pass(entry.log_id.index).await;
+                self.owners.pass(index).await;
                 Vec::new()
             }
         };

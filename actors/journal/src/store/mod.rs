@@ -24,6 +24,8 @@ pub(crate) use database::snapshot_manifest::SnapshotManifest;
 pub(crate) use database::trees::Trees;
 pub(crate) use disk::disk_space::DiskSpace;
 pub use disk::identity_file::StoreIdentity;
+pub(crate) use disk::skipped_entries::SkippedEntries;
+pub use disk::skipped_entries::SkippedEntry;
 pub(crate) use error::StoreError;
 pub(crate) use journal_store::{JournalStore, StoreSettings};
 pub use observer::StoreObserver;

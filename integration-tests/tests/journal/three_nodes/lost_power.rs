@@ -129,7 +129,7 @@ impl WorkingCluster {
     /// Changes the members once. After each failure of the power the same change is made again.
     async fn change(&mut self, step: MemberStep, (pair, outcome): (&[u64; 2], MemberOutcome)) {
         self.commits(1, 0).await;
-        self.power.fail_at_flushes_of(&pair[..1], pair);
+        self.power.fail_at_flushes_of(pair, pair);
         step.take(&self.cluster).await;
         self.commits(1, 0).await;
         if let MemberStep::Change(

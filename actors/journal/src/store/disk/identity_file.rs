@@ -14,6 +14,8 @@ use reelyard_core::secret_id::NoRandomness;
 use reelyard_replication::NodeIdentity;
 use serde::{Deserialize, Serialize};
 
+use super::checked_line;
+
 const FILE: &str = "identity";
 
 /// A store, and the member of a cluster that it belongs to.
@@ -129,17 +131,11 @@ pub enum BadIdentity {
 }
 
 fn encode(stored: &StoredIdentity) -> io::Result<String> {
-    let line = serde_json::to_string(stored)?;
-    let checksum = crc32c::crc32c(line.as_bytes());
-    Ok(format!("{line}\n{checksum:08x}\n"))
+    Ok(checked_line::write(&serde_json::to_string(stored)?))
 }
 
 fn decode(bytes: &[u8]) -> Result<StoredIdentity, BadIdentity> {
-    let text = str::from_utf8(bytes).map_err(|_| BadIdentity::Damaged)?;
-    let (line, checksum) = text.split_once('\n').ok_or(BadIdentity::Damaged)?;
-    if checksum != format!("{:08x}\n", crc32c::crc32c(line.as_bytes())) {
-        return Err(BadIdentity::Damaged);
-    }
+    let line = checked_line::read(bytes).ok_or(BadIdentity::Damaged)?;
     serde_json::from_str(line).map_err(|error| BadIdentity::LaterVersion(error.to_string()))
 }
 
