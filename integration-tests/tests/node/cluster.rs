@@ -38,6 +38,19 @@ fn wait_for_boxes(cluster: &NodeCluster, index: usize, count: usize) -> Result<V
     (0..count).map(begin).collect()
 }
 
+/// Connections to the cluster port of a node that were closed lately.
+fn closed_connections(cluster: &NodeCluster, index: usize) -> Result<usize> {
+    const TIME_WAIT: &str = "06";
+    let port = format!(":{:04X}", cluster.nodes[index].peers.port());
+    let table = std::fs::read_to_string("/proc/net/tcp")?;
+    let is_closed = |line: &&str| {
+        let columns: Vec<&str> = line.split_whitespace().collect();
+        let [_, local, remote, state, ..] = columns[..] else { return false };
+        state == TIME_WAIT && (local.ends_with(&port) || remote.ends_with(&port))
+    };
+    Ok(table.lines().filter(is_closed).count())
+}
+
 /// Whether the answer is there, and says that the request may be repeated.
 fn is_refused_as_busy(stream: &TcpStream) -> bool {
     let mut answer = [0; 4096];
@@ -79,6 +92,14 @@ fn three_nodes_answer_changes_anywhere_and_survive_the_loss_of_the_leader() -> R
     let (of_leader, passed_on) = (of_leader?, passed_on?);
     let last = passed_on.next()?.id;
     assert_eq!(of_leader.next()?.id, last);
+    // Requests that are passed on one after the other share a few connections.
+    let before = closed_connections(&cluster, 0)?;
+    for _ in 0..100 {
+        let pools = cluster.request(1, "GET", "/api/v1/pools", "");
+        assert!(pools.as_ref().is_some_and(|pools| pools.status == 200), "{pools:?}");
+    }
+    let closed = closed_connections(&cluster, 0)?.saturating_sub(before);
+    assert!(closed < 64, "{closed} connections for 100 requests");
     // Many that wait at the leader leave room for others. The reader of events at this node waits, too.
     let all = r#"{"holder":"first","count":9,"ttl":"10m"}"#;
     let leased = cluster.request(1, "POST", "/api/v1/pools/judge/leases", all);

@@ -4,7 +4,10 @@ use std::io::{Error, ErrorKind};
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use actix_web::dev::ServiceRequest;
+use actix_web::http::header::HeaderName;
 use reelyard_cluster::NodeStream;
+use reelyard_protocol::cluster::shared_files::CLIENT_HEADER;
 use tokio::io::AsyncReadExt;
 use tokio::time::timeout;
 
@@ -19,6 +22,17 @@ const LINE_TIME: Duration = Duration::from_secs(5);
 /// The node from which the requests of a connection come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ForwardedBy(pub u64);
+
+/// Takes the client of a passed request from its header. Its stream may have begun with another one. Only a node may name
+/// a client.
+pub fn name_client(request: &mut ServiceRequest) {
+    let named = request.headers_mut().remove(HeaderName::from_static(CLIENT_HEADER)).next();
+    if request.request().conn_data::<ForwardedBy>().is_some()
+        && let Some(client) = named.and_then(|client| client.to_str().ok()?.parse().ok())
+    {
+        request.head_mut().peer_addr = Some(client);
+    }
+}
 
 /// Reads the address of the client, and answers the stream with the requests.
 ///

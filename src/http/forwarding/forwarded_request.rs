@@ -13,6 +13,7 @@ use hyper::body::Frame;
 use reelyard_api::{
     API, IDEMPOTENCY_KEY, NamedBody, has_request_id, is_repeatable, new_request_id,
 };
+use reelyard_protocol::cluster::shared_files::CLIENT_HEADER;
 
 use super::followed_leader::LeaderLost;
 use crate::http::problem::ProblemResponse;
@@ -193,6 +194,7 @@ impl ForwardedRequest {
                 builder = builder.header(name.as_str(), value.as_bytes());
             }
         }
+        builder = builder.header(CLIENT_HEADER, &self.client);
         let parts: BodyParts = match self.body.take() {
             Some(ForwardedContent::Kept(body)) => {
                 self.body = Some(ForwardedContent::Kept(body.clone()));

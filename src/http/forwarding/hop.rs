@@ -20,9 +20,10 @@ use reelyard_replication::{CallTarget, CommitError, Leadership};
 use tokio::io::AsyncWriteExt;
 use tokio::time::{Instant, sleep, timeout_at};
 
-use super::ForwardedBy;
+use super::accepted_stream::{ForwardedBy, name_client};
 use super::followed_leader::FollowedLeader;
 use super::forwarded_request::{ForwardedRequest, NotForwarded, RepetitionId};
+use super::idle_streams::{self, LeaderStream};
 use super::leader_routes::{LeaderNeed, is_of_leader, may_wait};
 use super::passed_answer::{has_events, passed_on, until_another_leads};
 use crate::http::called_name;
@@ -58,9 +59,10 @@ enum RequestPlace {
 
 /// Middleware: answers here if this node leads, and otherwise passes requests for the leader on.
 pub async fn to_leader(
-    request: ServiceRequest,
+    mut request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> Result<ServiceResponse<BoxBody>, actix_web::Error> {
+    name_client(&mut request);
     let state = request.app_data::<web::Data<NodeHttpState>>().cloned();
     // A request for another server is refused here.
     let need = LeaderNeed::of(request.method(), request.path());
@@ -249,22 +251,36 @@ async fn attempt(
         // A request that this node can answer, too, would make the limit useless.
         Err(busy) => return HopOutcome::Answered(busy.error_response()),
     };
+    // The leader may close an idle stream at any moment.
+    let idle = if request.is_repeatable() { idle_streams::take(target.node) } else { None };
+    let mut lost = None;
+    if let Some(stream) = idle {
+        match sent(stream, request, leader).await {
+            Ok(answer) => {
+                return examine(passed_on(answer, leader.clone(), request.is_read(), place)).await;
+            }
+            Err(error) => lost = Some(error.to_string()),
+        }
+    }
+    // An answer that was lost may belong to a request that was carried out.
+    let not_taken = |why: String| match lost.clone() {
+        Some(lost) => HopOutcome::Lost(lost),
+        None => HopOutcome::NotTaken(why),
+    };
     let opened = tokio::select! {
         opened = timeout_at(until, state.cluster.transport().open_forward(target)) => opened,
         () = leader.deposed() => {
-            return HopOutcome::NotTaken(format!("node {} leads no longer", target.node));
+            return not_taken(format!("node {} leads no longer", target.node));
         }
     };
     let stream = match opened {
-        Ok(Ok(stream)) => stream,
-        Ok(Err(error)) => return HopOutcome::NotTaken(error.to_string()),
-        Err(_) => {
-            return HopOutcome::NotTaken(format!("node {} gives no connection", target.node));
-        }
+        Ok(Ok(stream)) => begun(stream, request.client()).await,
+        Ok(Err(error)) => return not_taken(error.to_string()),
+        Err(_) => return not_taken(format!("node {} gives no connection", target.node)),
     };
-    let answer = tokio::select! {
-        answer = send(stream, request) => answer,
-        lost = leader.lost_with_answer() => Err(lost.into()),
+    let answer = match stream {
+        Ok(stream) => sent(stream, request, leader).await,
+        Err(error) => Err(error),
     };
     match answer {
         Ok(answer) => examine(passed_on(answer, leader.clone(), request.is_read(), place)).await,
@@ -272,17 +288,30 @@ async fn attempt(
     }
 }
 
-async fn send(
-    mut stream: NodeStream,
-    request: &mut ForwardedRequest,
-) -> Result<hyper::Response<Incoming>, NotForwarded> {
-    stream.write_all(client_line(request.client()).as_bytes()).await?;
-    let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
+/// Begins HTTP on a new stream of this client.
+async fn begun(mut stream: NodeStream, client: &str) -> Result<LeaderStream, NotForwarded> {
+    stream.write_all(client_line(client).as_bytes()).await?;
+    let (sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
     actix_web::rt::spawn(async move {
         // The answer reports the same failure.
         let _ = connection.await;
     });
-    Ok(sender.send_request(request.attempt()?).await?)
+    Ok(sender)
+}
+
+/// Sends the request, and waits for the head of the answer. Afterwards the stream takes further requests.
+async fn sent(
+    mut stream: LeaderStream,
+    request: &mut ForwardedRequest,
+    leader: &FollowedLeader,
+) -> Result<hyper::Response<Incoming>, NotForwarded> {
+    let sending = stream.send_request(request.attempt()?);
+    let answer = tokio::select! {
+        answer = sending => answer?,
+        lost = leader.lost_with_answer() => return Err(lost.into()),
+    };
+    idle_streams::keep(stream, leader.clone());
+    Ok(answer)
 }
 
 /// Whether the leader has answered the request, or only that it does not lead.

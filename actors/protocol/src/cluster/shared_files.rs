@@ -15,6 +15,9 @@ pub fn client_line(client: &str) -> String {
     format!("{client}\n")
 }
 
+/// The header with the address of the client of one request. A stream can carry requests of several clients.
+pub const CLIENT_HEADER: &str = "reelyard-client";
+
 /// A call about a share.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SharedFileCall {
