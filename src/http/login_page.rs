@@ -125,12 +125,26 @@ pub async fn log_out(
             Err(error) => Some(ProblemResponse::from(error)),
         };
         if let Some(refused) = refusal {
-            return page_of(&refused, false, &state, &request, step);
+            return signed_out_here(&refused, &state, &request);
         }
     }
     let mut answer = HttpResponse::SeeOther();
     answer.insert_header((LOCATION, "/login"));
     answer.cookie(access::removed_cookie()).finish()
+}
+
+/// The sign-in of a browser that forgets its session, although the node could not end it.
+fn signed_out_here(
+    refused: &ProblemResponse,
+    state: &NodeHttpState,
+    request: &HttpRequest,
+) -> HttpResponse {
+    let step = SignInStep::Password { name: String::new(), next: String::new() };
+    let reason = SignInRefusal::SignedOutHere(refused.problem().detail.clone());
+    let mut answer = page(refused.status_code(), state, request, step, Some(reason));
+    // A cookie with a valid name is always a header.
+    let _ = answer.add_cookie(&access::removed_cookie());
+    answer
 }
 
 /// The session of the browser and its caller. None without a session, and for one that has ended.

@@ -73,7 +73,7 @@ pub use shares::share::{
 pub use shares::share_hook::{HookFailing, HookInfo};
 pub use span::{BadSpan, Span};
 pub use status::{ActorView, BadRowView, InputState, InputView, JournalView, NodeRole, StatusView};
-pub use yard::explain::{DemandPartsView, DemandView, ExplainView};
+pub use yard::explain::{DemandPartsView, DemandView, ExplainView, SilentHolder};
 pub use yard::file::{FileState, FileView};
 pub use yard::host::{
     BackOffView, BreakerOf, BreakerState, BreakerView, DrainView, HostAdopted, HostChange,

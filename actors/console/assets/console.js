@@ -284,7 +284,7 @@
   // Dialogs and side panels: Esc closes, focus stays within a dialog.
   const showKeys = () => { const sheet = one('#keys'); if (sheet && !sheet.open) sheet.showModal(); };
   function keepWithin(event, dialog) {
-    const inside = all('a[href], button, input:not([type=hidden]), summary', dialog);
+    const inside = all('a[href], button, input:not([type=hidden]), select, textarea, summary', dialog);
     const edge = event.shiftKey ? inside[0] : inside[inside.length - 1];
     if (document.activeElement === edge) {
       event.preventDefault();
@@ -457,7 +457,9 @@
     const bar = one('[data-new-rows]', fresh);
     if (!body || !coming || !bar || [...body.rows].some((row) => !row.id)) return;
     const updated = new Map([...coming.rows].map((row) => [row.id, row]));
-    const kept = [...body.rows].map((row) => updated.get(row.id) ?? row.cloneNode(true));
+    // A row that has left the list is marked, so that nobody takes it for one of now.
+    const gone = (row) => { const copy = row.cloneNode(true); copy.classList.add('gone'); return copy; };
+    const kept = [...body.rows].map((row) => updated.get(row.id) ?? gone(row));
     const added = updated.size - [...body.rows].filter((row) => updated.has(row.id)).length;
     coming.replaceChildren(...kept);
     bar.hidden = added === 0;

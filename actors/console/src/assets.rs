@@ -54,11 +54,11 @@ assets! {
     /// Colours, letters and layout.
     STYLE = "console.css", "console.css", "text/css; charset=utf-8",
         "reelyard", "MIT OR Apache-2.0",
-        "0e22e094c217c0ba7a7ad6da76d380a28229da8188e5e43a40bb00bf2fcad561";
+        "a8b094b9e879a08374c9344a0dbc1e90c1695fd2767f36fa4f70badc6f8b600a";
     /// Keys, ages, selection, copying and dialogs.
     SCRIPT = "console.js", "console.js", "text/javascript; charset=utf-8",
         "reelyard", "MIT OR Apache-2.0",
-        "935ac2969919cb8a79f808cdfc31b86e19fcb0349e34233db9d18792df402fd8";
+        "4f186fe3cfee484671843da5fc8ba9df5a5b2a9dc8c3f9ce274eaff7094b2cc1";
     /// Shapes of states, and icons.
     SPRITE = "sprite.svg", "sprite.svg", "image/svg+xml",
         "reelyard", "MIT OR Apache-2.0",

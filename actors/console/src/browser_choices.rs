@@ -4,7 +4,7 @@ use crate::text::Language;
 use crate::viewer::{LANGUAGE_COOKIE, THEME_COOKIE, Theme};
 
 /// The language and the colours that a browser asks for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BrowserChoices {
     /// The chosen language, or the one that the browser prefers.
     pub language: Language,

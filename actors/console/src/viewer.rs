@@ -111,6 +111,22 @@ pub struct ReadableAreas {
     pub audit: bool,
 }
 
+impl ViewerRights {
+    /// Whether forms of the console at this address are accepted.
+    pub fn may_post(&self, address: &str) -> bool {
+        let mut parts = address.split(['/', '?']).skip(2);
+        match (parts.next().unwrap_or_default(), parts.next()) {
+            ("shares" | "share-actions", _) => self.shares,
+            ("pools" | "boxes" | "leases", _) => self.boxes,
+            ("settings", _) => self.config,
+            ("access", _) | ("cluster", Some("invite")) => self.admin,
+            ("cluster", _) => self.cluster,
+            ("audit" | "history", _) => true,
+            _ => self.storage,
+        }
+    }
+}
+
 impl ReadableAreas {
     /// Every area.
     pub const ALL: ReadableAreas = ReadableAreas {

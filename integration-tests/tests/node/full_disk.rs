@@ -80,6 +80,24 @@ fn a_node_on_a_full_disk_remains_readable_and_names_the_remedy() -> Result<()> {
     assert!(again.ends_with("303"), "{again}");
     let read = send(&["-b", cookies, "-w", "%{http_code}"], "/console/hosts").unwrap();
     assert!(read.ends_with("200") && read.contains("is full"), "{read}");
+    // A one-time link signs in too, and everybody can sign out.
+    let link = send(&["-X", "POST", "-H", &bearer], "/api/v1/login-links").unwrap();
+    let link: serde_json::Value = serde_json::from_str(&link)?;
+    let secret = link["path"].as_str().and_then(|path| path.rsplit("link=").next()).unwrap();
+    let linked = ground.path("linked");
+    let linked = linked.to_str().unwrap();
+    let code = ["-w", "%{http_code}"];
+    let proof = format!("link={secret}");
+    let by_link = send(&[&["-d", &proof, "-c", linked][..], &code].concat(), "/login").unwrap();
+    assert!(by_link.ends_with("303"), "{link} {by_link}");
+    let page = send(&["-b", linked], "/console").unwrap();
+    let csrf = page.split("name=\"csrf_token\" value=\"").nth(1).unwrap();
+    let csrf = format!("csrf_token={}", csrf.split('"').next().unwrap());
+    let out = ["-b", linked, "-c", linked, "--data-urlencode", &csrf];
+    let out = send(&[&out[..], &code].concat(), "/logout").unwrap();
+    assert!(out.ends_with("303"), "{out}");
+    let gone = send(&["-b", linked, "-w", "%{http_code}"], "/console/hosts").unwrap();
+    assert!(gone.ends_with("303"), "{gone}");
     let pin = ["-X", "PUT", "-H", &bearer, "-w", "%{http_code}"];
     let pin = send(&pin, "/api/v1/files/first.mpg/pin").unwrap();
     assert!(pin.ends_with("507"), "{pin}");

@@ -136,6 +136,9 @@ fn command(trouble: &TroubleView) -> Option<String> {
         "input_unreadable" | "bad_rows" => Some("reelyard files --limit 1".to_owned()),
         "blocked" | "not_served" => Some("reelyard plan".to_owned()),
         "hook_fails" => Some("reelyard share status".to_owned()),
+        "input_unset" => Some("reelyard config show".to_owned()),
+        "no_leader" => Some("reelyard cluster status".to_owned()),
+        "not_ready" | "warning" => Some("reelyard guide troubleshooting".to_owned()),
         _ => None,
     }
 }

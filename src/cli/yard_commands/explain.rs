@@ -4,8 +4,12 @@ use std::ffi::OsStr;
 use std::io::Write;
 
 use reelyard_api::{DemandPartsView, DemandView, ExplainView};
+use reelyard_console::Moment;
+use reelyard_console::format;
 use reelyard_console::pages::files::FilesPageQuery;
 use reelyard_core::backoff::BackOff;
+use reelyard_core::clock::Millis;
+use reelyard_core::host::HostAddr;
 use reelyard_yard::remover::CopyDecision;
 use reelyard_yard::task_manager::plan::{DestinationState, LinkLoad, MasterState, SourceState};
 
@@ -69,6 +73,7 @@ fn print_figures(view: &ExplainView, out: &mut Printer<'_>) -> Result<(), Comman
     let ahead = explanation.ahead.map(|ahead| format!("files that need a copy: {ahead}"));
     sheet.maybe("before it", ahead, text);
     let held = explanation.held_on.iter().map(|held| held.host);
+    let held = held.map(|host| holder(view, host, out.style()));
     sheet.maybe("held on", (!explanation.held_on.is_empty()).then_some(held), texts);
     let listed = &explanation.listed_on;
     sheet.maybe("history", (!listed.is_empty()).then_some(listed), texts);
@@ -76,6 +81,17 @@ fn print_figures(view: &ExplainView, out: &mut Printer<'_>) -> Result<(), Comman
     let held_back = explanation.back_off.as_ref();
     sheet.maybe("backoff", held_back.map(|held| back_off(held, out.style())), text);
     Ok(sheet.print(out)?)
+}
+
+/// A host that holds the file, and since when it does not answer.
+fn holder(view: &ExplainView, host: HostAddr, style: &PrintStyle) -> String {
+    let Some(silent) = view.silent_on.iter().find(|silent| silent.host == host) else {
+        return host.to_string();
+    };
+    let shown = |at: Millis| format::day_and_time(&style.viewer, Moment(at.0));
+    let since = silent.silent_since.map(|at| format!(" since {}", shown(at)));
+    let lost = silent.presumed_lost_at.map(|at| format!(", presumed lost at {}", shown(at)));
+    format!("{host} (does not answer{}{})", since.unwrap_or_default(), lost.unwrap_or_default())
 }
 
 /// The demand in one line.

@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use actix_web::dev::{Payload, ServiceRequest};
 use actix_web::{FromRequest, HttpMessage, HttpRequest};
-use reelyard_access::audit::{AuditActor, AuditActorKind, LARGEST_REASON};
+use reelyard_access::audit::{AuditActor, AuditActorKind, LARGEST_REASON, LARGEST_TEXT};
 use reelyard_access::rights::Subject;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -23,7 +23,7 @@ pub struct AuditDetails(Rc<RefCell<CallDetails>>);
 #[derive(Debug, Default)]
 pub(super) struct CallDetails {
     pub(super) actor: Option<AuditActor>,
-    pub(super) subject: Option<String>,
+    pub(super) subjects: Vec<String>,
     pub(super) before: Option<Value>,
     pub(super) after: Option<Value>,
     pub(super) reason: Option<String>,
@@ -33,7 +33,23 @@ pub(super) struct CallDetails {
 impl AuditDetails {
     /// Names the object of the call, such as "share ABC". Without it, the path names the object.
     pub fn subject(&self, subject: impl Into<String>) {
-        self.0.borrow_mut().subject = Some(subject.into());
+        self.0.borrow_mut().subjects = vec![subject.into()];
+    }
+
+    /// Names the objects of a call on several things. The call gets as many rows as their names need.
+    pub fn subjects<N: AsRef<str>>(&self, kind: &str, names: &[N]) {
+        let mut subjects: Vec<String> = Vec::new();
+        for name in names {
+            let name = name.as_ref();
+            match subjects.last_mut() {
+                Some(last) if last.chars().count() + name.chars().count() + 2 <= LARGEST_TEXT => {
+                    last.push_str(", ");
+                    last.push_str(name);
+                }
+                _ => subjects.push(format!("{kind} {name}")),
+            }
+        }
+        self.0.borrow_mut().subjects = subjects;
     }
 
     /// Adds the values after the call.
@@ -127,6 +143,23 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn every_object_of_a_call_is_in_one_of_its_rows() {
+        let names: Vec<String> = (10..60).map(|number| format!("10.0.0.{number}:8888")).collect();
+        let details = AuditDetails::default();
+        details.subjects("host", &names);
+        let subjects = details.collected().subjects.clone();
+        assert!(subjects.iter().all(|subject| subject.chars().count() <= LARGEST_TEXT));
+        assert!((2..10).contains(&subjects.len()), "{subjects:?}");
+        let named: Vec<&str> = subjects
+            .iter()
+            .flat_map(|subject| subject.strip_prefix("host ").unwrap().split(", "))
+            .collect();
+        assert_eq!(named, names);
+        details.subjects("host", &[""; 0]);
+        assert!(details.collected().subjects.is_empty());
+    }
 
     #[test]
     fn only_differing_members_are_kept() {

@@ -26,7 +26,7 @@ const LONGEST_ID: usize = 64;
 
 /// The known parts of a call before it is answered.
 struct AuditedCall {
-    operation: &'static str,
+    operation: String,
     subject: Option<String>,
     from: Option<IpAddr>,
     request_id: String,
@@ -70,7 +70,7 @@ impl AuditedCall {
     /// None for a call that does not exist, which changes nothing.
     fn of(request: &ServiceRequest) -> Option<Self> {
         let pattern = request.match_pattern()?;
-        let operation = operations::name(request.method(), &pattern)?;
+        let operation = operations::name(request.method(), &pattern, request.path())?;
         Some(AuditedCall {
             operation,
             subject: call_subject::subject(&pattern, request.path()),
@@ -91,12 +91,12 @@ impl AuditedCall {
         if details.changes_nothing && status.is_success() {
             return;
         }
-        state.audit.record(AuditRecord {
+        let row = AuditRecord {
             at: state.clock.now(),
             actor: details.actor.clone().unwrap_or_else(AuditActor::unknown),
             from: self.from,
-            operation: self.operation.to_owned(),
-            subject: details.subject.clone().or(self.subject),
+            operation: self.operation,
+            subject: self.subject,
             status: Some(status.as_u16()),
             problem: problem.map(|problem| problem.word().to_owned()),
             request_id: Some(self.request_id),
@@ -104,7 +104,13 @@ impl AuditedCall {
             before: details.before.clone(),
             after: details.after.clone(),
             count: None,
-        });
+        };
+        if details.subjects.is_empty() {
+            return state.audit.record(row);
+        }
+        for subject in &details.subjects {
+            state.audit.record(AuditRecord { subject: Some(subject.clone()), ..row.clone() });
+        }
     }
 }
 

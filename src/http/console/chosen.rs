@@ -1,22 +1,23 @@
 //! The things that an action is for: the picked rows of a page, or all rows that match its filter.
 //!
-//! A dialog for all matching rows sends the filter and a digest of the rows that it counted. The action finds the
-//! rows again. If they are others by now, nothing is done.
+//! A dialog for all matching rows sends the filter and a digest of each row that it counted. The action finds the rows
+//! again. It leaves out those that no longer match. If further ones match by now, nothing is done.
 
+use std::collections::HashSet;
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use futures::future::join_all;
 use reelyard_api::ProblemKind;
 use reelyard_console::Viewer;
 use reelyard_console::format::{count, counted};
-use reelyard_console::text::{CountText, common};
+use reelyard_console::text::{CountText, common, outcomes};
 
 use super::posted_form::PostedForm;
 use crate::http::problem::ProblemResponse;
 
 /// Most rows that one action is for.
 pub const MOST_CHOSEN: usize = 10_000;
-
-/// Most things that a row of the audit names.
-const NAMED: usize = 8;
 
 /// Most names in a command line of a dialog.
 pub const MOST_IN_COMMAND: usize = 50;
@@ -30,8 +31,11 @@ pub const ONE_AFTER_ANOTHER: usize = 1;
 /// Field of a form with the query of the page whose matching rows are chosen.
 const FILTER: &str = "filter";
 
-/// Field of a form with the digest of the rows that the dialog counted.
+/// Field of a form with the digests of the rows that the dialog counted.
 const DIGEST: &str = "chosen";
+
+/// Bytes of the digest of a row. The digests of all rows fit a form.
+const DIGEST_BYTES: usize = 5;
 
 /// The rows of a filter for one action.
 pub struct ChosenRows<T> {
@@ -79,7 +83,8 @@ impl<T> ChosenRows<T> {
 
 /// The fields that a dialog sends for all rows that match this filter.
 pub fn fields(filter: String, keys: impl Iterator<Item = String>) -> Vec<(String, String)> {
-    vec![(FILTER.to_owned(), filter), (DIGEST.to_owned(), digest(keys))]
+    let digests: Vec<u8> = keys.flat_map(|key| digest(&key)).collect();
+    vec![(FILTER.to_owned(), filter), (DIGEST.to_owned(), URL_SAFE_NO_PAD.encode(digests))]
 }
 
 /// The filter of a form whose dialog was for all matching rows.
@@ -88,69 +93,82 @@ pub fn filter_of(form: &PostedForm) -> Option<&str> {
     Some(form.first(FILTER).unwrap_or_default())
 }
 
-/// The refusal if these rows are not those that the dialog counted.
-pub fn changed_since(
+/// The number of counted rows that no longer match.
+///
+/// # Errors
+/// The dialog did not count one of these rows.
+pub fn gone_since(
     form: &PostedForm,
     keys: impl ExactSizeIterator<Item = String>,
-) -> Option<ProblemResponse> {
+) -> Result<u64, ProblemResponse> {
     let now = keys.len();
-    let is_same = form.first(DIGEST) == Some(digest(keys).as_str());
-    let refusal = || {
+    let counted = URL_SAFE_NO_PAD.decode(form.first(DIGEST).unwrap_or_default());
+    let counted = counted.unwrap_or_default();
+    let counted: HashSet<&[u8]> = counted.chunks(DIGEST_BYTES).collect();
+    let new = keys.filter(|key| !counted.contains(digest(key).as_slice())).count();
+    if new > 0 {
         let detail = format!(
             "Other rows match the filter now, {now} in all. Nothing was done. Look at the rows, and act again if you \
              still want to."
         );
-        ProblemResponse::new(ProblemKind::ChangedMeanwhile, detail)
-    };
-    (!is_same).then(refusal)
-}
-
-/// A digest of rows in any order.
-fn digest(keys: impl Iterator<Item = String>) -> String {
-    let mut keys: Vec<String> = keys.collect();
-    keys.sort_unstable();
-    let mut hasher = blake3::Hasher::new();
-    for key in &keys {
-        hasher.update(&(key.len() as u64).to_le_bytes());
-        hasher.update(key.as_bytes());
+        return Err(ProblemResponse::new(ProblemKind::ChangedMeanwhile, detail));
     }
-    hasher.finalize().to_hex().chars().take(24).collect()
+    Ok(counted.len().saturating_sub(now) as u64)
 }
 
-/// The first names, and the number of the others.
-pub fn named<N: AsRef<str>>(names: &[N]) -> String {
-    let shown: Vec<&str> = names.iter().take(NAMED).map(AsRef::as_ref).collect();
-    match names.len().saturating_sub(NAMED) {
-        0 => shown.join(", "),
-        more => format!("{} and {more} more", shown.join(", ")),
+/// The outcome of an action, with the number of counted rows that no longer match.
+pub fn with_gone(viewer: &Viewer, outcome: String, gone: u64) -> String {
+    if gone == 0 {
+        return outcome;
     }
+    let left_out = outcomes::LEFT_OUT_GONE.fill(viewer.language, &[("n", &count(gone))]);
+    format!("{}. {left_out}", outcome.trim_end_matches('.'))
 }
 
-/// Acts on all things, `at_once` at the same time. Ends after the first refusal. Returns the results of the things
-/// that were acted on, and the refusal.
-pub async fn act_on_all<T, R, A>(
-    things: Vec<T>,
-    at_once: usize,
-    act: impl Fn(T) -> A,
-) -> (Vec<R>, Option<ProblemResponse>)
+fn digest(key: &str) -> [u8; DIGEST_BYTES] {
+    let mut digest = [0; DIGEST_BYTES];
+    blake3::Hasher::new().update(key.as_bytes()).finalize_xof().fill(&mut digest);
+    digest
+}
+
+/// The results of an action on several things.
+pub struct ActedOn<R> {
+    /// The results of the things that were acted on.
+    pub done: Vec<R>,
+    /// The refusals that are about one thing each. They hold up no other thing.
+    pub left_out: Vec<ProblemResponse>,
+    /// The refusal that would meet every further thing, such as a full disk. It ended the action.
+    pub stopped: Option<ProblemResponse>,
+}
+
+/// Whether a refusal is about one thing, and the next thing may be accepted.
+fn is_of_one(why: &ProblemResponse) -> bool {
+    let kind = why.kind();
+    matches!(kind, ProblemKind::HostRefused | ProblemKind::Unreadable)
+        || matches!(kind.status(), 400 | 404 | 409 | 410 | 412 | 422)
+}
+
+/// Acts on all things, `at_once` at the same time. Ends only after a refusal that is not about one thing.
+pub async fn act_on_all<T, R, A>(things: Vec<T>, at_once: usize, act: impl Fn(T) -> A) -> ActedOn<R>
 where
     A: Future<Output = Result<R, ProblemResponse>>,
 {
-    let (mut done, mut refused) = (Vec::new(), None);
+    let mut all = ActedOn { done: Vec::new(), left_out: Vec::new(), stopped: None };
     let mut things = things.into_iter();
-    while refused.is_none() {
+    while all.stopped.is_none() {
         let acts: Vec<A> = things.by_ref().take(at_once).map(&act).collect();
         if acts.is_empty() {
             break;
         }
         for result in join_all(acts).await {
             match result {
-                Ok(result) => done.push(result),
-                Err(why) => refused = refused.or(Some(why)),
+                Ok(result) => all.done.push(result),
+                Err(why) if is_of_one(&why) => all.left_out.push(why),
+                Err(why) => all.stopped = all.stopped.or(Some(why)),
             }
         }
     }
-    (done, refused)
+    all
 }
 
 #[cfg(test)]
@@ -166,36 +184,38 @@ mod tests {
     }
 
     #[test]
-    fn a_digest_depends_on_the_rows_and_not_on_their_order() {
-        let of = |keys: &[&str]| digest(keys.iter().map(|key| (*key).to_owned()));
-        assert_eq!(of(&["a", "b"]), of(&["b", "a"]));
-        assert_ne!(of(&["a", "b"]), of(&["ab"]));
-        assert_ne!(of(&["a"]), of(&["b"]));
+    fn rows_that_left_are_counted_and_new_ones_are_refused() {
+        let keys = |keys: &[&str]| keys.iter().map(|key| (*key).to_owned()).collect::<Vec<_>>();
+        let form = PostedForm::of(fields("q=a".into(), keys(&["a", "b", "c"]).into_iter()));
+        assert_eq!(filter_of(&form), Some("q=a"));
+        let gone = |now: &[&str]| gone_since(&form, keys(now).into_iter()).ok();
+        assert_eq!(gone(&["c", "b", "a"]), Some(0));
+        assert_eq!(gone(&["b"]), Some(2));
+        assert_eq!(gone(&["a", "b", "d"]), None);
+        assert_eq!(gone(&["ab", "c"]), None);
     }
 
     #[test]
-    fn many_names_are_counted() {
-        let names: Vec<String> = (0..20).map(|number| number.to_string()).collect();
-        assert_eq!(named(&names), "0, 1, 2, 3, 4, 5, 6, 7 and 12 more");
-        assert_eq!(named(&names[..2]), "0, 1");
-    }
-
-    #[test]
-    fn an_action_ends_after_the_batch_with_a_refusal() {
-        let act = |thing: usize| async move {
-            if thing == 40 {
-                return Err(ProblemResponse::bad_request("forty"));
-            }
-            Ok(thing)
-        };
-        let on_all = |things: usize, at_once| {
+    fn only_a_refusal_about_one_thing_holds_up_no_other() {
+        let on_all = |kind: ProblemKind, things: usize, at_once| {
+            let act = |thing: usize| async move {
+                if thing == 40 {
+                    return Err(ProblemResponse::new(kind, "forty"));
+                }
+                Ok(thing)
+            };
             let acts = act_on_all((0..things).collect(), at_once, act);
-            let (done, refused) = futures::executor::block_on(acts);
-            (done.len(), refused.is_some())
+            let all = futures::executor::block_on(acts);
+            (all.done.len(), all.left_out.len(), all.stopped.is_some())
         };
-        assert_eq!(on_all(100, AT_ONCE), (63, true));
-        assert_eq!(on_all(100, ONE_AFTER_ANOTHER), (40, true));
-        assert_eq!(on_all(40, AT_ONCE), (40, false));
+        for kind in [ProblemKind::NotAllowed, ProblemKind::NotFound, ProblemKind::HostRefused] {
+            assert_eq!(on_all(kind, 100, AT_ONCE), (99, 1, false));
+        }
+        for kind in [ProblemKind::NotLeader, ProblemKind::Forbidden, ProblemKind::OutcomeUnknown] {
+            assert_eq!(on_all(kind, 100, AT_ONCE), (63, 0, true));
+            assert_eq!(on_all(kind, 100, ONE_AFTER_ANOTHER), (40, 0, true));
+            assert_eq!(on_all(kind, 40, AT_ONCE), (40, 0, false));
+        }
     }
 
     #[test]
@@ -208,7 +228,7 @@ mod tests {
             Ok(seen)
         };
         let acts = act_on_all((0..5).collect(), ONE_AFTER_ANOTHER, act);
-        let (seen, _) = futures::executor::block_on(acts);
-        assert_eq!(seen, [0, 1, 2, 3, 4]);
+        let all = futures::executor::block_on(acts);
+        assert_eq!(all.done, [0, 1, 2, 3, 4]);
     }
 }

@@ -233,7 +233,7 @@ fn live_parts(
     viewer: &Viewer,
 ) -> Vec<LivePart> {
     match page {
-        LivePage::Yard => pages::yard::live_parts(state, viewer),
+        LivePage::Yard => pages::yard::live_parts(state, query, viewer),
         LivePage::Hosts => pages::storage::hosts::live_parts(state, query, viewer),
         LivePage::Host => pages::storage::host::live_parts(state, query, viewer),
         LivePage::Files => pages::storage::files::live_parts(state, query, viewer),

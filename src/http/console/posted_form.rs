@@ -13,6 +13,12 @@ use crate::http::problem::ProblemResponse;
 pub struct PostedForm(Vec<(String, String)>);
 
 impl PostedForm {
+    /// A form with these fields.
+    #[cfg(test)]
+    pub fn of(fields: Vec<(String, String)>) -> Self {
+        PostedForm(fields)
+    }
+
     /// The first value of a field that is not empty.
     pub fn first(&self, name: &str) -> Option<&str> {
         let found = self.0.iter().find(|(field, value)| field == name && !value.is_empty());

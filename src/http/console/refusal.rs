@@ -6,17 +6,16 @@ use actix_web::body::{BoxBody, MessageBody};
 use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::http::StatusCode;
 use actix_web::http::header::{
-    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, LOCATION, REFERRER_POLICY, RETRY_AFTER,
-    X_CONTENT_TYPE_OPTIONS,
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, LOCATION, REFERER, REFERRER_POLICY,
+    RETRY_AFTER, X_CONTENT_TYPE_OPTIONS,
 };
 use actix_web::middleware::Next;
 use actix_web::{HttpRequest, HttpResponse, ResponseError};
 use maud::Markup;
 use reelyard_api::ProblemKind;
+use reelyard_console::BrowserChoices;
 use reelyard_console::address::{ROOT, encoded};
 use reelyard_console::frame::{REFUSAL_POLICY, RefusalPage, refusal_page};
-use reelyard_console::text::Language;
-use reelyard_console::{BrowserChoices, Theme};
 
 use super::choices::choices_of;
 use super::posted_form::is_console_path;
@@ -85,7 +84,7 @@ impl ResponseError for ConsoleRefusal {
                 HttpResponse::Unauthorized().insert_header(("HX-Redirect", login(next))).finish()
             }
             ConsoleRefusal::Problem(refused) => {
-                problem_page(refused, Language::default(), Theme::default())
+                problem_page(refused, BrowserChoices::default(), String::new())
             }
         }
     }
@@ -97,13 +96,17 @@ fn login(next: &str) -> String {
 }
 
 /// A refusal as a page, for visitors without a frame.
-fn problem_page(refused: &ProblemResponse, language: Language, theme: Theme) -> HttpResponse {
+fn problem_page(
+    refused: &ProblemResponse,
+    BrowserChoices { language, theme }: BrowserChoices,
+    from: String,
+) -> HttpResponse {
     let plain = refused.error_response();
     let status = refused.status_code();
     let detail = refused.problem().detail.clone();
     let kind = plain.extensions().get::<ProblemKind>().copied();
     let is_starting = kind == Some(ProblemKind::Starting);
-    let page = RefusalPage { status: status.as_u16(), is_starting, detail, language, theme };
+    let page = RefusalPage { status: status.as_u16(), is_starting, detail, language, theme, from };
     let mut answer = html_answer(status, REFUSAL_POLICY, refusal_page(&page));
     // The audit reads the kind of the problem there.
     if let Some(kind) = kind {
@@ -125,8 +128,9 @@ pub async fn in_language(
     next: Next<impl MessageBody + 'static>,
 ) -> Result<ServiceResponse<BoxBody>, actix_web::Error> {
     let choice = is_console_path(request.path()).then(|| choices_of(request.request()));
+    let from = page_before(request.request());
     let answer = next.call(request).await?.map_into_boxed_body();
-    let Some(BrowserChoices { language, theme }) = choice else { return Ok(answer) };
+    let Some(choices) = choice else { return Ok(answer) };
     let refused = answer.response().error().and_then(|error| {
         let of_page = error.as_error::<ConsoleRefusal>();
         match of_page {
@@ -136,15 +140,24 @@ pub async fn in_language(
         }
     });
     Ok(match refused {
-        Some(refused) => answer.into_response(problem_page(&refused, language, theme)),
+        Some(refused) => answer.into_response(problem_page(&refused, choices, from)),
         None => answer,
     })
 }
 
 /// The page of a node that does not serve yet.
 pub fn starting_page(request: &HttpRequest) -> HttpResponse {
-    let BrowserChoices { language, theme } = choices_of(request);
-    problem_page(&ProblemResponse::starting(), language, theme)
+    problem_page(&ProblemResponse::starting(), choices_of(request), String::new())
+}
+
+/// The page of the console that a form was on. Empty if the browser does not say it.
+fn page_before(request: &HttpRequest) -> String {
+    let referer = request.headers().get(REFERER).and_then(|referer| referer.to_str().ok());
+    let path = referer.and_then(|referer| {
+        let (_, rest) = referer.split_once("://")?;
+        rest.find('/').map(|start| rest[start..].to_owned())
+    });
+    path.filter(|path| is_console_path(path)).unwrap_or_default()
 }
 
 /// The refusal of an address without a page.
@@ -177,6 +190,8 @@ pub fn html_answer(status: StatusCode, policy: &str, body: Markup) -> HttpRespon
 #[cfg(test)]
 mod tests {
     use actix_web::body::to_bytes;
+    use reelyard_console::Theme;
+    use reelyard_console::text::Language;
 
     use super::*;
 
@@ -186,7 +201,8 @@ mod tests {
             (Language::English, "The node is starting"),
             (Language::Korean, "노드가 시작 중입니다"),
         ] {
-            let answer = problem_page(&ProblemResponse::starting(), language, Theme::Auto);
+            let choices = BrowserChoices { language, theme: Theme::Auto };
+            let answer = problem_page(&ProblemResponse::starting(), choices, String::new());
             assert_eq!(answer.status(), StatusCode::SERVICE_UNAVAILABLE);
             assert_eq!(answer.headers().get(RETRY_AFTER).unwrap(), "1");
             let body = to_bytes(answer.into_body()).await.unwrap();

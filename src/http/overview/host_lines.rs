@@ -74,7 +74,11 @@ pub fn line(host: &HostView, tasks: &TaskManagerView, marks: DiskMarks, now: Mil
     let coming = planned.map_or(0, |planned| planned.on_its_way);
     let is_unseen = host.observed.is_none_or(|at| now.0 - at.0 > OLD_DISK_MILLIS);
     let is_old = is_unseen || host.health == Health::Down;
-    let obstacle = planned.and_then(|planned| planned.no_destination);
+    let obstacle = planned.and_then(|planned| match host.role {
+        HostRole::Source => planned.no_source,
+        HostRole::Destination => planned.no_destination,
+        HostRole::Both => planned.no_destination.or(planned.no_source),
+    });
     let disk = host.disk.as_ref().map(|disk| marks.level(disk, coming, is_old));
     HostLine {
         host: host.host.to_string(),
@@ -82,7 +86,8 @@ pub fn line(host: &HostView, tasks: &TaskManagerView, marks: DiskMarks, now: Mil
         since: host.health_since.map(|at| Moment(at.0)),
         role: match host.role {
             HostRole::Source => HostRoleWord::Source,
-            HostRole::Destination | HostRole::Both => HostRoleWord::Destination,
+            HostRole::Destination => HostRoleWord::Destination,
+            HostRole::Both => HostRoleWord::Both,
         },
         mode: match host.mode {
             HostMode::Active => HostModeWord::Active,
@@ -95,7 +100,7 @@ pub fn line(host: &HostView, tasks: &TaskManagerView, marks: DiskMarks, now: Mil
         link: link(host),
         copies_in: u64::from(host.fetching),
         copies_out: u64::from(host.serving),
-        obstacle: obstacle.filter(|_| is_destination).map(obstacle_of),
+        obstacle: obstacle.map(obstacle_of),
         is_contested: !host.foreign_managers.is_empty(),
     }
 }
@@ -131,8 +136,8 @@ pub fn totals(lines: &[HostLine]) -> HostTotals {
         |is: &dyn Fn(&HostLine) -> bool| lines.iter().filter(|line| is(line)).count() as u64;
     let of = |condition: HostCondition| count(&|line| line.condition == condition);
     HostTotals {
-        sources: count(&|line| line.role == HostRoleWord::Source),
-        destinations: count(&|line| line.role == HostRoleWord::Destination),
+        sources: count(&|line| line.role.is_source()),
+        destinations: count(&|line| line.role.is_destination()),
         up: of(HostCondition::Up) + of(HostCondition::Probation),
         suspect: of(HostCondition::Suspect),
         down: of(HostCondition::Down) + of(HostCondition::Lost),

@@ -32,6 +32,7 @@ pub fn verdict(views: &YardViews<'_>) -> VerdictFacts {
     let mut troubles = joined(troubles);
     count_only_files(views, &mut troubles);
     VerdictFacts {
+        shows_all: false,
         troubles,
         fine_since: history.fine_since.map(|at| Moment(at.0)),
         not_served: unserved(&views.catalog),

@@ -18,6 +18,8 @@ pub use log::AuditLogError;
 pub use reading::filter::{AuditOutcome, AuditRowFilter};
 pub use reading::reader::{AuditOrder, AuditPage, AuditReader};
 pub use reading::verification::{AuditFinding, AuditNotice, AuditReport, verify};
-pub use record::{AuditActor, AuditActorKind, AuditRecord, LARGEST_REASON, REASON_HEADER};
+pub use record::{
+    AuditActor, AuditActorKind, AuditRecord, LARGEST_REASON, LARGEST_TEXT, REASON_HEADER,
+};
 pub use settings::{AuditConfig, AuditSettings};
 pub use writer::{AuditRecorder, AuditStatus};

@@ -16,7 +16,7 @@ pub const REASON_HEADER: &str = "reelyard-reason";
 pub const LARGEST_REASON: usize = 500;
 
 /// Longest other text, in characters.
-const LARGEST_TEXT: usize = 300;
+pub const LARGEST_TEXT: usize = 300;
 
 /// Largest JSON of a state before or after a change, in bytes.
 const LARGEST_STATE: usize = 4 << 10;

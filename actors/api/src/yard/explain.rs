@@ -1,5 +1,7 @@
 //! Why a file is or is not planned, as the API shows it.
 
+use reelyard_core::clock::Millis;
+use reelyard_core::host::HostAddr;
 use reelyard_core::names::{FileName, NameText};
 use reelyard_yard::remover::CopyDecision;
 use reelyard_yard::task_manager::plan::{Explanation, MasterState, PlanVerdict, Skip};
@@ -22,6 +24,22 @@ pub struct ExplainView {
     /// The demand for the file. Missing while demand is not measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub demand: Option<DemandView>,
+    /// The hosts that hold the file and do not answer.
+    #[serde(default)]
+    pub silent_on: Vec<SilentHolder>,
+}
+
+/// A host that holds the file and does not answer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct SilentHolder {
+    /// The host that holds a copy.
+    pub host: HostAddr,
+    /// Time since when it does not answer. Missing until its first answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub silent_since: Option<Millis>,
+    /// Time from which it is presumed lost, and the file is copied elsewhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub presumed_lost_at: Option<Millis>,
 }
 
 /// The demand for a file, and its effect.
@@ -82,7 +100,8 @@ impl ExplainView {
             PlanVerdict::Skipped(Skip::Ungraded) => "it is not in grade.info".to_owned(),
             verdict => verdict.to_string(),
         };
-        ExplainView { name: name.to_text(), why, explanation, copies, demand }
+        let silent_on = Vec::new();
+        ExplainView { name: name.to_text(), why, explanation, copies, demand, silent_on }
     }
 }
 

@@ -63,6 +63,8 @@ pub enum SignInRefusal {
     TooMany(u64),
     /// Another problem, in the words of the API.
     Other(String),
+    /// The browser is signed out. The node could not end the session, with the reason in the words of the API.
+    SignedOutHere(String),
 }
 
 /// The page of the sign-in.
@@ -104,13 +106,18 @@ fn refusal(language: Language, refused: &SignInRefusal) -> Markup {
             card::TOO_MANY_LOGINS.fill(language, &[("wait", &wait)])
         }
         SignInRefusal::Other(_) => card::NOT_SIGNED_IN.of(language).to_owned(),
+        SignInRefusal::SignedOutHere(_) => card::SIGNED_OUT_HERE.of(language).to_owned(),
+    };
+    let detail = match refused {
+        SignInRefusal::Other(detail) | SignInRefusal::SignedOutHere(detail) => Some(detail),
+        _ => None,
     };
     html! {
         div.note.bad role="alert" {
             (card_shape(Glyph::Down, "i"))
             div {
                 (words)
-                @if let SignInRefusal::Other(detail) = refused { " " span { (node_sentence(language, detail)) } }
+                @if let Some(detail) = detail { " " span { (node_sentence(language, detail)) } }
             }
         }
     }
@@ -187,6 +194,8 @@ mod tests {
             english.contains("The sign-in failed.") && english.contains("The node &lt;stops&gt;")
         );
         assert!(!english.contains("<script"), "the sign-in needs no script");
+        let here = page(Language::English, Some(SignInRefusal::SignedOutHere("full".into())), "");
+        assert!(here.contains("This browser is signed out.") && !here.contains("failed"), "{here}");
         let full = "nothing was changed: the disk of /var/lib is full, 0 B are free: make room for at least 6.0 MiB \
                     there. Until then everything can be read, people can sign in, links can be revoked, and nothing else can \
                     be changed";

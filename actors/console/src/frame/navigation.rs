@@ -155,14 +155,19 @@ pub const SIDE: &str = "side";
 pub const TAB_PAGES: &str = "tab-pages";
 
 /// The side bar. It follows changes of the counts.
-pub fn side_bar(viewer: &Viewer, current: NavPage, counts: NavCounts, foot: &[String]) -> Markup {
+pub fn side_bar(
+    viewer: &Viewer,
+    current: Option<NavPage>,
+    counts: NavCounts,
+    foot: &[String],
+) -> Markup {
     let language = viewer.language;
     html! {
         nav #(SIDE) .side aria-label=(frame::MAIN_NAV.of(language)) {
             @for (title, pages) in GROUPS {
                 @let shown: Vec<NavPage> = pages.iter().copied().filter(|page| may_open(viewer, *page)).collect();
                 @if let Some(title) = title.filter(|_| !shown.is_empty()) { h2 { (title.of(language)) } }
-                @for page in shown { (side_link(viewer, page, page == current, counts)) }
+                @for page in shown { (side_link(viewer, page, Some(page) == current, counts)) }
             }
             div.foot { @for line in foot { div { (line) } } }
         }
@@ -184,9 +189,9 @@ fn side_link(viewer: &Viewer, page: NavPage, is_current: bool, counts: NavCounts
 }
 
 /// The tabs of narrow screens.
-pub fn tabs(viewer: &Viewer, current: NavPage, counts: NavCounts) -> Markup {
+pub fn tabs(viewer: &Viewer, current: Option<NavPage>, counts: NavCounts) -> Markup {
     let language = viewer.language;
-    let is_more = !TABS.contains(&current);
+    let is_more = current.is_some_and(|current| !TABS.contains(&current));
     html! {
         nav #tabs .tabs aria-label=(frame::SHORT_NAV.of(language)) {
             (tab_pages(viewer, current, counts))
@@ -196,7 +201,7 @@ pub fn tabs(viewer: &Viewer, current: NavPage, counts: NavCounts) -> Markup {
                     @for (_, pages) in GROUPS {
                         @for page in pages.iter().copied().filter(|page| !TABS.contains(page) && may_open(viewer, *page)) {
                             @let (words, glyph, _) = page.entry();
-                            li { a href=(page.address()) aria-current=[(page == current).then_some("page")] { (icon(glyph)) (words.of(language)) } }
+                            li { a href=(page.address()) aria-current=[(Some(page) == current).then_some("page")] { (icon(glyph)) (words.of(language)) } }
                         }
                     }
                 }
@@ -206,12 +211,12 @@ pub fn tabs(viewer: &Viewer, current: NavPage, counts: NavCounts) -> Markup {
 }
 
 /// The tabs of single pages. They follow changes of the counts; the menu of all pages beside them stays open.
-pub fn tab_pages(viewer: &Viewer, current: NavPage, counts: NavCounts) -> Markup {
+pub fn tab_pages(viewer: &Viewer, current: Option<NavPage>, counts: NavCounts) -> Markup {
     html! {
         div #(TAB_PAGES) .contents {
             @for page in TABS.into_iter().filter(|page| may_open(viewer, *page)) {
                 @let (words, glyph, _) = page.entry();
-                a href=(page.address()) aria-current=[(page == current).then_some("page")] {
+                a href=(page.address()) aria-current=[(Some(page) == current).then_some("page")] {
                     (icon(glyph)) (words.of(viewer.language))
                     @if let Some((value, label)) = counts.of(viewer, page) {
                         span.n { span aria-hidden="true" { (short_count(value)) } span.vh { (label) } }
@@ -241,8 +246,9 @@ mod tests {
             let mut viewer =
                 Viewer::without_session(Language::English, TimeZone::UTC, Moment::default());
             viewer.rights.reads = reads;
-            let side = side_bar(&viewer, NavPage::Guide, NavCounts::default(), &[]).into_string();
-            let tabs = tabs(&viewer, NavPage::Guide, NavCounts::default()).into_string();
+            let side =
+                side_bar(&viewer, Some(NavPage::Guide), NavCounts::default(), &[]).into_string();
+            let tabs = tabs(&viewer, Some(NavPage::Guide), NavCounts::default()).into_string();
             // Icons are links to assets.
             let count = |text: &str| {
                 let all = text.matches("href=\"/console").count();
@@ -263,7 +269,7 @@ mod tests {
         viewer.rights.reads = ReadableAreas::ALL;
         for (hosts_down, shown) in [(7, ">7<"), (99, ">99<"), (5000, ">99+<")] {
             let counts = NavCounts { hosts_down, ..NavCounts::default() };
-            let page = tab_pages(&viewer, NavPage::Yard, counts).into_string();
+            let page = tab_pages(&viewer, Some(NavPage::Yard), counts).into_string();
             assert!(page.contains(shown) && page.contains(&count(hosts_down)), "{page}");
         }
     }

@@ -58,17 +58,29 @@ pub struct PageParts {
     pub content: Markup,
     /// The page itself says first what is wrong with the node.
     pub has_verdict: bool,
+    /// The page has no entry of its own in the navigation.
+    pub is_beside: bool,
 }
 
 impl PageParts {
     /// A page that leaves its verdict to the frame.
     pub fn new(nav: NavPage, title: &str, content: Markup) -> PageParts {
-        PageParts { nav, title: title.to_owned(), content, has_verdict: false }
+        PageParts { nav, title: title.to_owned(), content, has_verdict: false, is_beside: false }
     }
 
     /// The same page, which itself says first what is wrong with the node.
     pub fn with_verdict(self) -> PageParts {
         PageParts { has_verdict: true, ..self }
+    }
+
+    /// The same page, which is none of the navigation.
+    pub fn beside(self) -> PageParts {
+        PageParts { is_beside: true, ..self }
+    }
+
+    /// The entry of the navigation that is marked.
+    fn current(&self) -> Option<NavPage> {
+        (!self.is_beside).then_some(self.nav)
     }
 }
 
@@ -100,7 +112,7 @@ pub fn page(parts: &PageParts, model: &FrameModel, viewer: &Viewer) -> Markup {
                 a.skip href="#main" { (frame::SKIP.of(language)) }
                 div.shell {
                     (top_bar(viewer, &model.yard, model.live))
-                    (side_bar(viewer, parts.nav, nav_counts(model), &foot(model, viewer)))
+                    (side_bar(viewer, parts.current(), nav_counts(model), &foot(model, viewer)))
                     main #main tabindex="-1" {
                         (printed_line(parts, model, viewer))
                         (stale_bar(viewer))
@@ -109,7 +121,7 @@ pub fn page(parts: &PageParts, model: &FrameModel, viewer: &Viewer) -> Markup {
                         (parts.content)
                     }
                 }
-                (tabs(viewer, parts.nav, nav_counts(model)))
+                (tabs(viewer, parts.current(), nav_counts(model)))
                 (act_form(viewer, &model.here))
                 @if let Some(stream) = &model.stream { (stream_element(viewer, stream)) }
                 div #announce .vh role="status" aria-live="polite" data-copied=(frame::COPIED.of(language)) {}
@@ -129,8 +141,8 @@ pub fn page(parts: &PageParts, model: &FrameModel, viewer: &Viewer) -> Markup {
 pub fn live_frame(viewer: &Viewer, current: NavPage, model: &FrameModel) -> Vec<(String, Markup)> {
     let counts = nav_counts(model);
     vec![
-        (SIDE.to_owned(), side_bar(viewer, current, counts, &foot(model, viewer))),
-        (TAB_PAGES.to_owned(), tab_pages(viewer, current, counts)),
+        (SIDE.to_owned(), side_bar(viewer, Some(current), counts, &foot(model, viewer))),
+        (TAB_PAGES.to_owned(), tab_pages(viewer, Some(current), counts)),
         (NOT_READY.to_owned(), not_ready(viewer, &model.not_ready)),
     ]
 }

@@ -2,7 +2,7 @@
 
 use maud::{DOCTYPE, Markup, html};
 
-use crate::address::ROOT;
+use crate::address::{ROOT, encoded};
 use crate::assets::STYLE;
 use crate::format::node_text;
 use crate::text::{Language, Text, refusals};
@@ -25,6 +25,8 @@ pub struct RefusalPage {
     pub language: Language,
     /// Colours of the page.
     pub theme: Theme,
+    /// The page that the visitor came from, to return to after a sign-in; empty if it is not known.
+    pub from: String,
 }
 
 /// Title and next step of a status.
@@ -39,6 +41,11 @@ const fn words(status: u16) -> (Text, Text) {
         500..=599 => (refusals::BUSY, refusals::BUSY_NEXT),
         _ => (refusals::OTHER, refusals::OTHER_NEXT),
     }
+}
+
+/// The address of the sign-in that returns to a page.
+fn sign_in(from: &str) -> String {
+    if from.is_empty() { "/login".to_owned() } else { format!("/login?next={}", encoded(from)) }
 }
 
 /// The whole page. It shows the refused request, the next step, and the node's reason.
@@ -70,7 +77,7 @@ pub fn refusal_page(refusal: &RefusalPage) -> Markup {
                                 p.soft { (refusals::DETAIL.of(language)) ": " bdi { (node_text(language, &refusal.detail)) } }
                             }
                             div.acts.mt {
-                                @if refusal.status == 401 { a.btn.go href="/login" { (refusals::SIGN_IN.of(language)) } }
+                                @if refusal.status == 401 { a.btn.go href=(sign_in(&refusal.from)) { (refusals::SIGN_IN.of(language)) } }
                                 @else { a.btn.go href=(ROOT) { (refusals::TO_YARD.of(language)) } }
                             }
                         }

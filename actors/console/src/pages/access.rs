@@ -131,13 +131,10 @@ pub fn render(model: &AccessPageModel, viewer: &Viewer) -> Markup {
     }
 }
 
-fn ask(action: &str, name: &str) -> String {
-    let query = AccessPageQuery {
-        ask: action.to_owned(),
-        name: name.to_owned(),
-        ..AccessPageQuery::default()
-    };
-    query.address()
+/// The address of a dialog on the page in this state.
+fn ask(query: &AccessPageQuery, action: &str, name: &str) -> String {
+    let (ask, name) = (action.to_owned(), name.to_owned());
+    AccessPageQuery { ask, name, ..query.clone() }.address()
 }
 
 /// One field for all three lists. Their pages begin again when it changes.
@@ -178,8 +175,8 @@ fn acts(viewer: &Viewer, query: &AccessPageQuery) -> Markup {
     html! {
         (command_menu(viewer, &lists))
         @if viewer.rights.admin {
-            a.btn href=(ask("new-user", "")) { (icon(Glyph::Plus)) (access::NEW_USER.of(language)) }
-            a.btn href=(ask("new-token", "")) { (icon(Glyph::Plus)) (access::NEW_TOKEN.of(language)) }
+            a.btn href=(ask(query, "new-user", "")) { (icon(Glyph::Plus)) (access::NEW_USER.of(language)) }
+            a.btn href=(ask(query, "new-token", "")) { (icon(Glyph::Plus)) (access::NEW_TOKEN.of(language)) }
         }
     }
 }
@@ -242,7 +239,7 @@ fn users(viewer: &Viewer, model: &AccessPageModel) -> Markup {
     }
     if model.users.is_empty() {
         let new_user = html! {
-            @if viewer.rights.admin { a.btn.sm.go href=(ask("new-user", "")) { (access::NEW_USER.of(language)) } }
+            @if viewer.rights.admin { a.btn.sm.go href=(ask(&model.query, "new-user", "")) { (access::NEW_USER.of(language)) } }
         };
         return flush_panel(
             &head,
@@ -261,7 +258,7 @@ fn users(viewer: &Viewer, model: &AccessPageModel) -> Markup {
                         td.nw data-l=(access::ROLE.of(language)) { (role_words(user.role).of(language)) }
                         td data-l=(access::LAST_USED.of(language)) { (used(viewer, user.last_used)) }
                         td.act {
-                            @if viewer.rights.admin { (user_actions(viewer, user)) }
+                            @if viewer.rights.admin { (user_actions(viewer, &model.query, user)) }
                         }
                     }
                 }
@@ -272,24 +269,24 @@ fn users(viewer: &Viewer, model: &AccessPageModel) -> Markup {
     flush_panel(&head, body)
 }
 
-fn user_actions(viewer: &Viewer, user: &UserLine) -> Markup {
+fn user_actions(viewer: &Viewer, query: &AccessPageQuery, user: &UserLine) -> Markup {
     let language = viewer.language;
     let post = |action: &str, words: Text| {
         let address = format!("{ROOT}/access/users/{}/{action}", encoded(&user.name));
         let label = format!("{}, {}", words.of(language), user.name);
         html! {
             (post_button(&address, "btn sm", html! { (words.of(language)) }))
-            (as_command(viewer, &label, &ask(action, &user.name)))
+            (as_command(viewer, &label, &ask(query, action, &user.name)))
         }
     };
     html! {
         @if user.is_locked { (post("unlock", access::UNLOCK)) " " }
         @if user.is_disabled { (post("enable", access::ENABLE)) } @else {
-            a.btn.sm href=(ask("disable", &user.name)) { (access::DISABLE.of(language)) }
+            a.btn.sm href=(ask(query, "disable", &user.name)) { (access::DISABLE.of(language)) }
         }
-        " " a.btn.sm href=(ask("role", &user.name)) { (access::CHANGE_ROLE.of(language)) }
-        " " a.btn.sm href=(ask("password", &user.name)) { (access::SET_PASSWORD.of(language)) }
-        " " a.btn.sm href=(ask("remove", &user.name)) { (access::REMOVE_USER.of(language)) }
+        " " a.btn.sm href=(ask(query, "role", &user.name)) { (access::CHANGE_ROLE.of(language)) }
+        " " a.btn.sm href=(ask(query, "password", &user.name)) { (access::SET_PASSWORD.of(language)) }
+        " " a.btn.sm href=(ask(query, "remove", &user.name)) { (access::REMOVE_USER.of(language)) }
     }
 }
 
@@ -331,8 +328,8 @@ fn tokens(viewer: &Viewer, model: &AccessPageModel) -> Markup {
                         td.nw data-l=(access::ENDS.of(language)) { @match token.ends { Some(at) => (day_and_time(viewer, at)), None => span.muted { (access::NEVER.of(language)) } } }
                         td.act {
                             @if viewer.rights.admin && token.name != OF_CONFIGURATION {
-                                a.btn.sm href=(ask("rotate", &token.name)) { (access::ROTATE_TOKEN.of(language)) } " "
-                                a.btn.sm href=(ask("revoke", &token.name)) { (access::REVOKE_TOKEN.of(language)) }
+                                a.btn.sm href=(ask(&model.query, "rotate", &token.name)) { (access::ROTATE_TOKEN.of(language)) } " "
+                                a.btn.sm href=(ask(&model.query, "revoke", &token.name)) { (access::REVOKE_TOKEN.of(language)) }
                             }
                         }
                     }
@@ -369,9 +366,11 @@ fn sessions(viewer: &Viewer, model: &AccessPageModel) -> Markup {
                         td data-l=(access::LAST_USED.of(language)) { (used(viewer, session.last_used)) }
                         td.nw data-l=(access::ENDS.of(language)) { (day_and_time(viewer, session.ends)) }
                         td.act {
-                            @if viewer.rights.admin || session.is_own {
+                            @if session.is_own {
                                 (post_button(&format!("{ROOT}/access/sessions/{}/end", encoded(&session.id)), "btn sm", html! { (access::END_SESSION.of(language)) span.vh { " " (label) } }))
-                                @if viewer.rights.admin { (as_command(viewer, &label, &ask("end", &session.id))) }
+                                @if viewer.rights.admin { (as_command(viewer, &label, &ask(&model.query, "end", &session.id))) }
+                            } @else if viewer.rights.admin {
+                                a.btn.sm href=(ask(&model.query, "end", &session.id)) { (access::END_OTHER_SESSION.of(language)) span.vh { " " (label) } }
                             }
                         }
                     }

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use crate::address::{QueryWord, ROOT, SortBy, page_query};
-use crate::format::{count, time_tag, visible_text};
+use crate::format::{count, node_text, time_tag, visible_text};
 use crate::parts::act::{CommandLines, command_menu};
 use crate::parts::filter::{
     FilterBar, FilterChoice, FilterMenu, ROWS, filter_bar_with, further_fields, order_menu,
@@ -71,6 +71,8 @@ pub struct AuditLineView {
     pub action: String,
     /// The host, file or other thing that it was for; empty for none.
     pub object: String,
+    /// The values that it changed, such as "mode: active → draining"; empty for none.
+    pub change: String,
     /// It was refused.
     pub is_refused: bool,
     /// Reason that the person gave, or the reason of the refusal; empty for none.
@@ -96,12 +98,13 @@ pub struct AuditPageModel {
     pub commands: CommandLines,
 }
 
-const COLUMNS: [TableColumn; 7] = [
+const COLUMNS: [TableColumn; 8] = [
     TableColumn::sorted(common::WHEN, "when", ""),
     TableColumn::sorted(access::ACTOR, "actor", ""),
     TableColumn::sorted(access::ADDRESS, "address", "p1"),
     TableColumn::sorted(access::ACTION, "action", ""),
     TableColumn::sorted(access::OBJECT, "object", ""),
+    TableColumn::plain(access::CHANGED_VALUES, "p2"),
     TableColumn::sorted(access::OUTCOME, "outcome", ""),
     TableColumn::sorted(access::WHY, "reason", "p2"),
 ];
@@ -188,7 +191,7 @@ fn chain(viewer: &Viewer, model: &AuditPageModel) -> Markup {
     let language = viewer.language;
     html! {
         @if let Some(reason) = &model.broken {
-            @let reason = visible_text(reason);
+            @let reason = node_text(language, reason);
             div.mb { (notice(Tone::Bad, &access::CHAIN_BROKEN.fill(language, &[("reason", &reason)]), html! {}, html! {})) }
         } @else if let Some(at) = model.whole_up_to {
             @let at = crate::format::exact(viewer, at);
@@ -275,6 +278,7 @@ fn audit_row(viewer: &Viewer, row: &AuditLineView) -> Markup {
             td.mono.p1 data-l=(access::ADDRESS.of(language)) { (visible_text(&row.address)) }
             td data-l=(access::ACTION.of(language)) { (visible_text(&row.action)) }
             td.wide data-l=(access::OBJECT.of(language)) { bdi { (visible_text(&row.object)) } }
+            td.soft.p2.wide data-l=(access::CHANGED_VALUES.of(language)) { @if row.change.is_empty() { "–" } @else { bdi { (visible_text(&row.change)) } } }
             td data-l=(access::OUTCOME.of(language)) { (state(language, mark)) }
             td.soft.p2.wide data-l=(access::WHY.of(language)) { @if row.reason.is_empty() { "–" } @else { (visible_text(&row.reason)) } }
         }

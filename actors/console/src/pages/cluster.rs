@@ -248,7 +248,7 @@ fn member(viewer: &Viewer, model: &ClusterPageModel, line: &MemberLine) -> Marku
             td.wide data-l=(cluster::RANK.of(language)) {
                 @if let Some(why) = &line.trouble {
                     (state(language, StateMark { glyph: Glyph::Down, tone: Tone::Bad, ..line.rank.mark() }))
-                    " " small.muted { bdi lang="en" { (visible_text(why)) } }
+                    " " small.muted { bdi { (node_text(language, why)) } }
                 } @else { (state(language, line.rank.mark())) }
                 @if line.differs { " " (tag(Some(Glyph::Warn), Tone::Warn, cluster::OTHER_SETTINGS.of(language))) }
                 @if let Some((sent, all)) = line.snapshot {

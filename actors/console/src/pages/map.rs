@@ -2,11 +2,12 @@
 
 use maud::{Markup, html};
 
-use crate::address::{QueryWord, ROOT, encoded, page_query};
+use crate::address::{QueryWord, ROOT, page_query};
 use crate::format::{count, counted, file_name, host_link, percent};
 use crate::pages::files::FilesPageQuery;
 use crate::parts::act::command;
 use crate::parts::bars::reason_bar;
+use crate::parts::dialog::{AskDialog, ask_dialog};
 use crate::parts::filter::{FilterBar, FilterChoice, filter_bar};
 use crate::parts::heat::{HeatMap, heat_legend, heat_map};
 use crate::parts::mark::Tone;
@@ -43,6 +44,10 @@ page_query! {
     MapPageQuery at "/map" {
         /// The form of the map; without it files by hosts.
         view: Option<MapView>,
+        /// Action whose dialog is open: `pin_copy`.
+        ask: String,
+        /// Files of the dialog, each percent-encoded.
+        pick: Vec<String>,
     }
 }
 
@@ -53,6 +58,8 @@ pub struct MapPageModel {
     pub map: HeatMap,
     /// An input counts requests.
     pub is_counted: bool,
+    /// Dialog of an action.
+    pub ask: Option<AskDialog>,
 }
 
 /// The content of the page.
@@ -61,6 +68,7 @@ pub fn render(query: &MapPageQuery, model: &MapPageModel, viewer: &Viewer) -> Ma
         (page_head(frame::MAP.of(viewer.language), &sentence(viewer, &model.map), html! {}))
         (filter_bar(viewer, &filters(viewer, query)))
         (map_content(viewer, query, model))
+        @if let Some(ask) = &model.ask { (ask_dialog(viewer, ask)) }
     }
 }
 
@@ -78,7 +86,7 @@ pub fn map_content(viewer: &Viewer, query: &MapPageQuery, model: &MapPageModel) 
         @if map.rows.is_empty() {
             div.tablebox { (nothing(viewer, model.is_counted)) }
         } @else {
-            (cure(viewer, map))
+            (cure(viewer, query, map))
             p.soft.mb { (plan::MAP_ESTIMATE.of(language)) }
             @match view {
                 None => {
@@ -113,19 +121,16 @@ fn nothing(viewer: &Viewer, is_counted: bool) -> Markup {
     }
 }
 
-/// The host with most requests, its share in percent, and the names of the files that only this host answers for.
-fn hot_spot(map: &HeatMap) -> Option<(String, f64, Vec<&str>)> {
-    let sums = map.host_sums();
-    let total: u64 = sums.iter().sum();
-    let (index, sum) = sums.iter().copied().enumerate().max_by_key(|pair| pair.1)?;
-    let share = sum as f64 * 100.0 / total.max(1) as f64;
+/// The hot spot, its share in percent, and the keys of the files that only this host answers for.
+fn hot_spot(map: &HeatMap) -> Option<(&str, f64, Vec<&str>)> {
+    let (highest, share) = map.highest().filter(|_| map.has_hot_spot())?;
+    let is_highest = |column: usize| map.hosts.get(column).is_some_and(|host| host == highest);
     let only_there = |row: &&crate::parts::heat::HeatRow| {
         let mut held = row.cells.iter().filter(|cell| !cell.is_coming && !map.is_down(cell.host));
-        held.next().is_some_and(|cell| cell.host == index) && held.next().is_none()
+        held.next().is_some_and(|cell| is_highest(cell.host)) && held.next().is_none()
     };
-    let alone = map.rows.iter().filter(only_there).map(|row| row.name.as_str()).collect();
-    let host = map.hosts.get(index)?.host.clone();
-    Some((host, share, alone))
+    let alone = map.rows.iter().filter(only_there).map(|row| row.key.as_str()).collect();
+    Some((highest.host.as_str(), share, alone))
 }
 
 /// The sentence at the top: the hot spot, and its remedy. Without requests there is nothing to say.
@@ -135,8 +140,8 @@ pub fn sentence(viewer: &Viewer, map: &HeatMap) -> String {
         return String::new();
     }
     match hot_spot(map) {
-        Some((host, share, alone)) if map.has_hot_spot() => {
-            let values = [("host", host.as_str()), ("share", &percent(share.round()))];
+        Some((host, share, alone)) => {
+            let values = [("host", host), ("share", &percent(share.round()))];
             let mut text = plan::MAP_SENTENCE_HOT.fill(language, &values);
             if !alone.is_empty() {
                 let files = count(alone.len() as u64);
@@ -145,35 +150,35 @@ pub fn sentence(viewer: &Viewer, map: &HeatMap) -> String {
             }
             text
         }
-        Some(_) => plan::MAP_SENTENCE_EVEN.of(language).to_owned(),
-        None => String::new(),
+        None if map.is_even() => plan::MAP_SENTENCE_EVEN.of(language).to_owned(),
+        // One host answers everything, so its share says nothing.
+        None if map.hosts.len() < 2 => String::new(),
+        None => {
+            let Some((host, share)) = map.highest() else { return String::new() };
+            let values = [("host", host.host.as_str()), ("share", &percent(share.round()))];
+            plan::MAP_SENTENCE_HOT.fill(language, &values)
+        }
     }
 }
 
 /// The way to a second copy of the files that only the hot spot answers for. A placed file is copied only if it is
 /// pinned.
-fn cure(viewer: &Viewer, map: &HeatMap) -> Markup {
+fn cure(viewer: &Viewer, query: &MapPageQuery, map: &HeatMap) -> Markup {
     let language = viewer.language;
-    let Some((host, _, alone)) = hot_spot(map).filter(|_| map.has_hot_spot()) else {
+    let Some((host, _, alone)) = hot_spot(map).filter(|(_, _, alone)| !alone.is_empty()) else {
         return html! {};
     };
-    if alone.is_empty() {
-        return html! {};
-    }
-    let pick: Vec<String> = alone.iter().map(|name| encoded(name)).collect();
-    let on_host = FilesPageQuery { host, ..FilesPageQuery::default() };
-    let asking = |ask: &str| {
-        FilesPageQuery { ask: ask.to_owned(), pick: pick.clone(), ..on_host.clone() }.address()
-    };
-    let picked = FilesPageQuery { pick: pick.clone(), ..on_host.clone() }.address();
+    let pick: Vec<String> = alone.iter().map(|key| (*key).to_owned()).collect();
+    let host = host.to_owned();
+    let picked = FilesPageQuery { host, pick: pick.clone(), ..FilesPageQuery::default() }.address();
+    let asking = MapPageQuery { view: query.view, ask: "pin_copy".to_owned(), pick };
     let files = [("files", counted(language, common::FILES, alone.len() as u64))];
     let files = [(files[0].0, files[0].1.as_str())];
     html! {
         div #map-cure .acts.mb {
             a.btn.sm href=(picked) { (plan::MAP_SEE.fill(language, &files)) }
             @if viewer.rights.storage {
-                a.btn.sm.go href=(asking("pin")) { "1. " (plan::MAP_PIN.fill(language, &files)) }
-                a.btn.sm.go href=(asking("copy")) { "2. " (plan::MAP_COPY.fill(language, &files)) }
+                a.btn.sm.go href=(asking.address()) { (plan::MAP_PIN_COPY.fill(language, &files)) }
                 span.muted { (plan::MAP_PIN_FIRST.of(language)) }
             }
         }
@@ -191,7 +196,7 @@ fn filters(viewer: &Viewer, query: &MapPageQuery) -> FilterBar {
         states.push(FilterChoice {
             words: words.of(viewer.language).to_owned(),
             rows: None,
-            address: MapPageQuery { view }.address(),
+            address: MapPageQuery { view, ..MapPageQuery::default() }.address(),
             is_current: query.view == view,
         });
     }
@@ -277,9 +282,11 @@ mod tests {
         let row = HeatRow { name: "a.mpg".into(), cells: vec![cell], ..HeatRow::default() };
         let hosts = vec![HeatHost { host: "10.4.2.31:8888".into(), is_down: false }];
         let map = HeatMap { hosts, rows: vec![row] };
-        let model = MapPageModel { map, is_counted: true };
+        let model = MapPageModel { map, is_counted: true, ask: None };
         for view in [None, Some(MapView::Hosts), Some(MapView::Table)] {
-            let part = map_content(&viewer, &MapPageQuery { view }, &model).into_string();
+            let part =
+                map_content(&viewer, &MapPageQuery { view, ..MapPageQuery::default() }, &model)
+                    .into_string();
             assert!(part.contains("10.4.2.31") && !part.contains("hx-"), "{part}");
         }
     }
@@ -290,23 +297,47 @@ mod tests {
         let mut viewer = Viewer::without_session(Language::English, utc, Moment::default());
         let host = |last: u8, is_down| HeatHost { host: format!("10.4.2.{last}:8888"), is_down };
         let cell = |host, requests| HeatCell { host, requests, is_coming: false };
-        let row = |name: &str, cells| HeatRow { name: name.into(), cells, ..HeatRow::default() };
+        let row = |name: &str, cells| HeatRow { key: name.into(), cells, ..HeatRow::default() };
         // The second copy of a.mpg is on a host that is down.
         let rows = vec![
             row("a.mpg", vec![cell(0, 90), cell(3, 0)]),
             row("b.mpg", vec![cell(1, 5), cell(2, 5)]),
         ];
         let hosts = vec![host(31, false), host(32, false), host(33, false), host(34, true)];
-        let model = MapPageModel { map: HeatMap { hosts, rows }, is_counted: true };
+        let model = MapPageModel { map: HeatMap { hosts, rows }, is_counted: true, ask: None };
         let shown =
             |viewer: &Viewer| render(&MapPageQuery::default(), &model, viewer).into_string();
         let files = "/console/files?host=10.4.2.31:8888&amp;pick=a.mpg";
-        assert!(shown(&viewer).contains(files) && !shown(&viewer).contains("ask=pin"));
+        assert!(shown(&viewer).contains(files) && !shown(&viewer).contains("ask=pin_copy"));
         viewer.rights.storage = true;
         let page = shown(&viewer);
-        for part in ["ask=pin", "ask=copy", "1 of the most wanted files are only there"] {
+        for part in [
+            "/console/map?ask=pin_copy&amp;pick=a.mpg",
+            "1 of the most wanted files are only there",
+        ] {
             assert!(page.contains(part), "{page}");
         }
+    }
+
+    #[test]
+    fn the_sentence_names_the_highest_share_unless_all_are_alike() {
+        let utc = jiff::tz::TimeZone::UTC;
+        let viewer = Viewer::without_session(Language::English, utc, Moment::default());
+        let said = |sums: &[u64]| {
+            let host = |last: usize| HeatHost { host: format!("h{last}:1"), is_down: false };
+            let cell = |(host, requests): (usize, &u64)| HeatCell {
+                host,
+                requests: *requests,
+                is_coming: false,
+            };
+            let cells = sums.iter().enumerate().map(cell).collect();
+            let rows = vec![HeatRow { cells, ..HeatRow::default() }];
+            sentence(&viewer, &HeatMap { hosts: (0..sums.len()).map(host).collect(), rows })
+        };
+        assert_eq!(said(&[9]), "");
+        assert_eq!(said(&[0, 0]), "");
+        assert_eq!(said(&[10, 9, 9]), "The requests are spread evenly.");
+        assert_eq!(said(&[35, 25, 20, 20]), "h0:1 answers 35% of the requests for these files.");
     }
 
     #[test]
@@ -316,7 +347,7 @@ mod tests {
         let hosts = vec![HeatHost { host: "10.4.2.31:8888".into(), is_down: false }];
         let map = HeatMap { hosts, rows: Vec::new() };
         let page = |is_counted| {
-            let model = MapPageModel { map: map.clone(), is_counted };
+            let model = MapPageModel { map: map.clone(), is_counted, ask: None };
             render(&MapPageQuery::default(), &model, &viewer).into_string()
         };
         for (page, words) in [(page(true), "No file is asked for"), (page(false), "dir = ")] {
@@ -333,15 +364,20 @@ mod tests {
         let cells = (0..RANKED + 7).map(cell).collect();
         let row = HeatRow { name: "a.mpg".into(), cells, ..HeatRow::default() };
         let hosts = (0..RANKED + 7).map(host).collect();
-        let model = MapPageModel { map: HeatMap { hosts, rows: vec![row] }, is_counted: true };
-        let part = |view| map_content(&viewer, &MapPageQuery { view }, &model).into_string();
+        let map = HeatMap { hosts, rows: vec![row] };
+        let model = MapPageModel { map, is_counted: true, ask: None };
+        let part = |view| {
+            map_content(&viewer, &MapPageQuery { view, ..MapPageQuery::default() }, &model)
+                .into_string()
+        };
         assert!(part(None).contains("500 shown of 507"));
         assert!(part(Some(MapView::Table)).contains("and 467 more"));
     }
 
     #[test]
     fn an_address_gives_back_its_state() {
-        let query = MapPageQuery { view: Some(MapView::Table) };
+        let (ask, pick) = ("pin_copy".into(), vec!["100%2541.mpg".into()]);
+        let query = MapPageQuery { view: Some(MapView::Table), ask, pick };
         assert_eq!(MapPageQuery::parse(query.address().split_once('?').unwrap().1), query);
     }
 }

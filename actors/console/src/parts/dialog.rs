@@ -110,8 +110,11 @@ impl AskDialog {
     }
 }
 
-/// The dialog. It is part of the page, so that it needs no script.
+/// The dialog. It is part of the page, so that it needs no script. Nothing for a viewer whose form would be refused.
 pub fn ask_dialog(viewer: &Viewer, ask: &AskDialog) -> Markup {
+    if !viewer.rights.may_post(&ask.action) {
+        return html! {};
+    }
     let role = if ask.is_final { "alertdialog" } else { "dialog" };
     let follow = ask.follow.clone().or_else(|| followed_page(viewer));
     html! {

@@ -93,6 +93,7 @@ texts! {
     WRONG_LOGIN = "The name or the password is wrong.", "이름 또는 비밀번호가 올바르지 않습니다.";
     USED_LOGIN_LINK = "The login link was used or has expired. Ask for another one.", "로그인 링크가 이미 사용되었거나 만료되었습니다. 새 링크를 요청하십시오.";
     TOO_MANY_LOGINS = "Too many attempts. Try again in {wait}.", "시도 횟수가 너무 많습니다. {wait} 후에 다시 시도하십시오.";
+    SIGNED_OUT_HERE = "This browser is signed out. The node could not end its session.", "이 브라우저에서 로그아웃했습니다. 노드에서는 세션을 끝내지 못했습니다.";
     NOT_SIGNED_IN = "The sign-in failed.", "로그인하지 못했습니다.";
     SIGNED_IN_TITLE = "You are signed in", "로그인되어 있습니다";
     CONSOLE = "Console", "콘솔";

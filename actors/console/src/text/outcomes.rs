@@ -5,6 +5,8 @@ use crate::text::texts;
 texts! {
     NOTHING_DONE = "Nothing was done.", "아무 작업도 하지 않았습니다.";
     STOPPED_AFTER = "It stopped after {n}.", "{n}건 처리한 뒤 멈추었습니다.";
+    LEFT_OUT_REFUSED = "Left out, because the node refused them: {n}.", "노드가 거부하여 제외: {n}건.";
+    LEFT_OUT_GONE = "Left out, because they no longer match: {n}.", "더 이상 조건에 맞지 않아 제외: {n}건.";
     HOSTS_ACTIVE = "In operation again: {n}", "운영으로 전환: {n}대";
     HOSTS_DRAINING = "Being drained: {n}", "비우기 시작: {n}대";
     HOSTS_IN_MAINTENANCE = "In maintenance: {n}", "점검 시작: {n}대";
@@ -53,6 +55,9 @@ texts! {
     ASK_COPY = "Copy {files} now?", "{files} 지금 복사";
     ASK_COPY_TEXT = "Each goes to the destination with the most room, before better files.", "더 순위가 높은 파일보다 먼저, 여유 공간이 가장 많은 저장 서버로 복사합니다.";
     VERB_COPY = "Copy", "복사";
+    ASK_PIN_COPY = "Pin and copy {files}?", "{files} 고정하고 복사";
+    ASK_PIN_COPY_TEXT = "The node keeps a second copy only of a pinned file. Each is pinned, and then copied to the destination with the most room.", "고정한 파일만 두 번째 사본을 유지합니다. 파일을 고정한 뒤 여유 공간이 가장 많은 저장 서버로 복사합니다.";
+    VERB_PIN_COPY = "Pin and copy", "고정하고 복사";
     LEFT_OUT_PINNED = "Left out, because they are pinned already: {files}.", "이미 고정되어 제외: {files}.";
     LEFT_OUT_UNPINNED = "Left out, because they are not pinned: {files}.", "고정되지 않아 제외: {files}.";
     LEFT_OUT_PLACED = "Left out, because a host holds them or a task copies them: {files}.", "이미 배치되었거나 복사 중이어서 제외: {files}.";
@@ -89,7 +94,7 @@ texts! {
     TOKEN_REVOKED = "Token revoked: {name}", "토큰 회수: {name}";
     SESSION_ENDED = "The session has ended.", "세션을 종료했습니다.";
     ASK_NEW_USER = "Add a user?", "사용자를 추가하시겠습니까?";
-    ASK_NEW_USER_TEXT = "The user logs in with this password. Without one, the user cannot log in.", "사용자는 이 암호로 로그인합니다. 암호가 없으면 로그인할 수 없습니다.";
+    ASK_NEW_USER_TEXT = "The user logs in with this password. Without one, the user cannot log in.", "사용자는 이 비밀번호로 로그인합니다. 비밀번호가 없으면 로그인할 수 없습니다.";
     VERB_ADD_USER = "Add user", "사용자 추가";
     ASK_NEW_TOKEN = "Create a token?", "토큰을 만드시겠습니까?";
     ASK_NEW_TOKEN_TEXT = "The next page shows its secret, once.", "다음 페이지에서 비밀 값을 한 번만 표시합니다.";
@@ -97,16 +102,16 @@ texts! {
     ASK_ROLE = "Change the role of {name}?", "권한을 바꾸시겠습니까? {name}";
     ASK_ROLE_TEXT = "A weaker role ends the sessions of the user.", "더 약한 권한으로 바꾸면 사용자의 세션이 끝납니다.";
     VERB_ROLE = "Change role", "권한 변경";
-    ASK_PASSWORD = "Set the password of {name}?", "암호를 설정하시겠습니까? {name}";
-    ASK_PASSWORD_TEXT = "It ends the sessions of the user. A password has 12 to 1024 characters.", "사용자의 세션이 끝납니다. 암호는 12자에서 1024자입니다.";
-    VERB_PASSWORD = "Set password", "암호 설정";
+    ASK_PASSWORD = "Set the password of {name}?", "비밀번호를 설정하시겠습니까? {name}";
+    ASK_PASSWORD_TEXT = "It ends the sessions of the user. A password has 12 to 1024 characters.", "사용자의 세션이 끝납니다. 비밀번호는 12자에서 1024자입니다.";
+    VERB_PASSWORD = "Set password", "비밀번호 설정";
     ASK_DISABLE = "Disable {name}?", "사용을 중지하시겠습니까? {name}";
     ASK_DISABLE_TEXT = "The sessions of the user end now. The user cannot log in until you enable it again.", "사용자의 세션이 지금 끝납니다. 사용을 재개할 때까지 로그인할 수 없습니다.";
     VERB_DISABLE = "Disable", "사용 중지";
     ASK_ENABLE = "Enable {name}?", "사용을 재개하시겠습니까? {name}";
     ASK_ENABLE_TEXT = "The user can log in again.", "사용자가 다시 로그인할 수 있습니다.";
     ASK_UNLOCK = "Unlock {name}?", "잠금을 해제하시겠습니까? {name}";
-    ASK_UNLOCK_TEXT = "The lock after wrong passwords ends now.", "틀린 암호로 인한 잠금이 지금 끝납니다.";
+    ASK_UNLOCK_TEXT = "The lock after wrong passwords ends now.", "틀린 비밀번호로 인한 잠금이 지금 끝납니다.";
     ASK_END_SESSION = "End this session?", "이 세션을 종료하시겠습니까?";
     ASK_END_SESSION_TEXT = "Its browser or program must log in again. A form that was not sent yet is lost.", "해당 브라우저나 프로그램은 다시 로그인해야 합니다. 아직 보내지 않은 입력은 처리되지 않습니다.";
     ASK_REMOVE_USER = "Remove {name}?", "사용자를 제거하시겠습니까? {name}";
@@ -117,7 +122,7 @@ texts! {
     ASK_ROTATE_TOKEN = "Give the token {name} another secret?", "비밀 값을 교체하시겠습니까? {name}";
     ASK_ROTATE_TOKEN_TEXT = "The node refuses the former secret at once. The next page shows the new one, once.", "노드가 이전 비밀 값을 즉시 거부합니다. 다음 페이지에서 새 비밀 값을 한 번만 표시합니다.";
     VERB_ROTATE = "Rotate", "교체";
-    FIELD_PASSWORD = "Password", "암호";
+    FIELD_PASSWORD = "Password", "비밀번호";
     FIELD_RIGHTS = "Rights", "권한";
     RIGHTS_BY_SCOPES = "only these scopes", "다음 범위만";
     FIELD_SCOPES = "Scopes, such as shares:write boxes:lease:judges", "범위, 예: shares:write boxes:lease:judges";

@@ -87,8 +87,8 @@ pub enum ReportsRefused {
 pub struct CopyFile {
     /// The file to copy.
     pub name: FileName,
-    /// The host that gets the copy.
-    pub destination: HostAddr,
+    /// The host that gets the copy; none means the one with the most room.
+    pub destination: Option<HostAddr>,
     /// The host that serves the master; none means any source.
     pub source: Option<HostAddr>,
     /// The caller, as logs and events name it.
@@ -273,6 +273,14 @@ pub enum ByHandRefused {
     /// It is no destination of this yard.
     #[error("{0} is not a destination of this yard")]
     NoDestination(HostAddr),
+    /// No destination can take it, and none was named.
+    #[error("no destination can take '{name}' now: {}", first_obstacle(first))]
+    Nowhere {
+        /// The requested file.
+        name: FileName,
+        /// The first destination, and why it cannot take the copy. None in a yard without destinations.
+        first: Option<(HostAddr, HostUsability)>,
+    },
     /// No source can serve it there.
     #[error(
         "no source can serve this destination: each one is down, in backoff, has a busy link, or has no \
@@ -285,6 +293,13 @@ pub enum ByHandRefused {
          or has no data port"
     )]
     Source(HostAddr),
+}
+
+fn first_obstacle(first: &Option<(HostAddr, HostUsability)>) -> String {
+    match first {
+        Some((host, usability)) => format!("{host}: {usability}"),
+        None => "the yard has no destination".to_owned(),
+    }
 }
 
 #[cfg(test)]

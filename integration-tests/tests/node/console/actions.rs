@@ -64,8 +64,7 @@ fn a_host_is_drained_by_a_form_with_a_reason(yard: &ConsoleYard) -> Result<()> {
     let row = wait_for("the row", &[&yard.node], || {
         let rows = yard.api("/api/v1/audit?limit=100").ok()?;
         let rows = rows["items"].as_array()?;
-        let found =
-            |row: &&Value| row["operation"] == "console.changeHosts" && row["status"] == 303;
+        let found = |row: &&Value| row["operation"] == "console.drainHosts" && row["status"] == 303;
         rows.iter().find(found).cloned()
     })?;
     assert_eq!([&row["actor"]["name"], &row["reason"]], ["ops", "disk is noisy"]);
@@ -120,8 +119,37 @@ fn files_are_pinned_and_a_refused_copy_says_why(yard: &ConsoleYard) -> Result<()
 
     // The only destination holds it.
     let next = yard.after_form(&visit, "/console/files/alpha.mpg/copy")?;
-    assert!(next.contains("no destination can take"), "{next}");
+    assert!(next.contains("all wanted copies exist"), "{next}");
     assert!(next.contains("Nothing was done."), "{next}");
+    let next = yard.after_form(&visit, "/console/files/beta%20gamma.mpg/copy")?;
+    assert!(next.contains("no destination can take"), "{next}");
+    // A name that the node does not know is probably a mistake.
+    let next = yard.after_form(&visit, "/console/files/absent.mpg/pin")?;
+    assert!(next.contains("No file is named") && next.contains("Nothing was done."), "{next}");
+    // A name with a percent sign, and one that is no UTF-8.
+    for path in ["100%2541.mpg", "a%FF.mpg"] {
+        let pin = format!("/api/v1/files/{path}/pin?force=true");
+        assert_eq!(yard.curl(&["-X", "PUT", "-H", &yard.ground.bearer(), &pin])?.status, 200);
+        let shown = path.replace("%25", "%").replace('%', "%25");
+        let panel = yard.page(&visit, &format!("/console/files?why={shown}"))?;
+        let unpin = format!("/console/files/{path}/unpin");
+        assert!(panel.contains(&format!("formaction=\"{unpin}\"")), "{panel}");
+        let pick = path.replace('%', "%25");
+        assert!(panel.contains(&format!("ask=unpin&amp;pick={pick}")), "{panel}");
+        let next = yard.after_form(&visit, &unpin)?;
+        assert!(next.contains("No longer pinned: 1"), "{next}");
+    }
+    assert_eq!(yard.api("/api/v1/pins")?["items"].as_array().map(Vec::len), Some(1));
+    // After pin and unpin, the rows of the audit differ.
+    yard.after_form(&visit, "/console/files/alpha.mpg/pin")?;
+    yard.after_form(&visit, "/console/files/alpha.mpg/unpin")?;
+    for operation in ["console.pinFile", "console.unpinFile"] {
+        let path = format!("/api/v1/audit?operation={operation}&subject=alpha.mpg");
+        wait_for(operation, &[&yard.node], || {
+            let rows = yard.api(&path).ok()?;
+            (rows["items"].as_array()?.len() == 1).then_some(())
+        })?;
+    }
     Ok(())
 }
 

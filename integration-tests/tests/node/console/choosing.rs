@@ -74,14 +74,28 @@ fn all_that_match_are_acted_on_and_refusals_are_pages() -> Result<()> {
 fn all_files_that_match_are_pinned_unless_they_changed_meanwhile(yard: &ConsoleYard) -> Result<()> {
     let visit = yard.visit("ops", "operator")?;
     let ask = "/console/files?q=mpg&ask=pin&all=true";
-    // Another person pins one of them while the dialog is open: then the dialog counted other rows.
+    // Another person pins one of them while the dialog is open: the others are pinned.
     let other = || yard.post(&visit, "/console/files/alpha.mpg/pin", &[]).map(drop);
     let changed = yard.confirm(&visit, ask, &["Pin 3 files?", "29.3 KiB", "alpha.mpg"], other)?;
-    assert!(changed.contains("Nothing was done.") && changed.contains("2 in all"), "{changed}");
-    assert_eq!(yard.items("/api/v1/pins")?.len(), 1);
+    let gone = "Pinned: 2. Left out, because they no longer match: 1.";
+    assert!(changed.contains(gone), "{changed}");
+    // A file that the dialog did not count stops everything.
+    yard.post(&visit, "/console/files/beta%20gamma.mpg/unpin", &[])?;
+    yard.post(&visit, "/console/files/alpha.mpg/unpin", &[])?;
     let left_out = "Left out, because they are pinned already: 1 file.";
-    let pinned = yard.confirm(&visit, ask, &["Pin 2 files?", left_out], NOTHING)?;
-    assert!(pinned.contains("Pinned: 2"), "{pinned}");
+    let other = || {
+        yard.post(
+            &visit,
+            &format!("/console/files/{}/unpin", "%3Cscript%3Ealert(1)%3Cb%3E.mpg"),
+            &[],
+        )
+        .map(drop)
+    };
+    let changed = yard.confirm(&visit, ask, &["Pin 2 files?", left_out], other)?;
+    assert!(changed.contains("Nothing was done.") && changed.contains("3 in all"), "{changed}");
+    assert_eq!(yard.items("/api/v1/pins")?.len(), 0);
+    let pinned = yard.confirm(&visit, ask, &["Pin 3 files?"], NOTHING)?;
+    assert!(pinned.contains("Pinned: 3"), "{pinned}");
     let pins = yard.items("/api/v1/pins")?;
     let names: Vec<&str> = pins.iter().filter_map(|pin| pin["name"].as_str()).collect();
     assert_eq!((names.len(), names.contains(&FILES[2])), (3, true), "{names:?}");
@@ -200,6 +214,63 @@ fn all_links_tasks_and_hosts_that_match_are_acted_on(yard: &ConsoleYard) -> Resu
     Ok(())
 }
 
+/// Waits until the node shows a host in this mode.
+fn mode_of(yard: &ConsoleYard, host: &str, wanted: &str) -> Result<()> {
+    wait_for("the mode", &[&yard.node], || {
+        let hosts = yard.items("/api/v1/hosts").ok()?;
+        let found = hosts.iter().find(|one| one["host"] == host)?;
+        (found["mode"] == wanted).then_some(())
+    })
+}
+
+#[test]
+fn a_refused_copy_does_not_hold_up_the_others() -> Result<()> {
+    let files = ["one.mpg", "two.mpg", "three.mpg"];
+    let beats = [("heartbeat.interval", "1s"), ("heartbeat.down_after", "3")];
+    let (mut yard, _disks) = ConsoleYard::start_empty(&files, 1 << 20, &beats)?;
+    let visit = yard.visit("ops", "operator")?;
+    let [up, down] = [0, 1].map(|number| yard.ground.destination(number).to_string());
+    // Workers that are stopped begin no copy, so that the copies are still open when they are cancelled.
+    yard.pause_destinations(true)?;
+    let mut picks = Vec::new();
+    for (file, host) in files.iter().zip([&down, &up, &up]) {
+        let wanted = json!({ "name": file, "destination": host });
+        let begun = yard.post_api("/api/v1/tasks", &yard.ground.bearer(), &wanted)?;
+        picks.push(format!("pick={}", begun["task"].as_str().context("no task")?));
+    }
+    let picks: Vec<&str> = picks.iter().map(String::as_str).collect();
+    let ended = yard.post_and_look(&visit, "/console/task-actions/cancel", &picks)?;
+    assert!(ended.contains("Copies cancelled: 3"), "{ended}");
+    yard.pause_destinations(false)?;
+    yard.stop_destination();
+    wait_for("one is down and one is up", &[&yard.node], || {
+        let health = |host: &str| {
+            let answer =
+                yard.curl(&["-H", &yard.ground.bearer(), &format!("/api/v1/hosts/{host}")]);
+            let view: Value = serde_json::from_str(&answer.ok()?.body).ok()?;
+            view["health"].as_str().map(str::to_owned)
+        };
+        (health(&up)? == "up" && health(&down)? == "down").then_some(())
+    })?;
+    let retried = yard.post_and_look(&visit, "/console/task-actions/retry", &picks)?;
+    let left_out = "Left out, because the node refused them: 1.";
+    assert!(retried.contains("Copies begun again: 2") && retried.contains(left_out), "{retried}");
+    assert!(retried.contains(&format!("{down}: it is not up")), "{retried}");
+    wait_for("the copies", &[&yard.node], || {
+        files[1..].iter().all(|file| yard.ground.copies(0).join(file).is_file()).then_some(())
+    })?;
+    // The rows of the audit name the action, and each object finds its row.
+    let found = |query: &str| yard.items(&format!("/api/v1/audit?{query}"));
+    for (operation, subject) in [
+        ("console.cancelTasks", picks[2].trim_start_matches("pick=")),
+        ("console.retryTasks", picks[0].trim_start_matches("pick=")),
+    ] {
+        let query = format!("operation={operation}&subject={subject}");
+        wait_for(operation, &[&yard.node], || (found(&query).ok()?.len() == 1).then_some(()))?;
+    }
+    Ok(())
+}
+
 #[test]
 fn copies_share_two_destinations_and_hosts_are_chosen_by_a_filter() -> Result<()> {
     let files = ["one.mpg", "two.mpg", "three.mpg", "four.mpg"];
@@ -229,15 +300,16 @@ fn copies_share_two_destinations_and_hosts_are_chosen_by_a_filter() -> Result<()
         Ok(())
     };
     let ask = "/console/hosts?role=destination&ask=maintenance&all=true";
-    let changed = yard.confirm(&visit, ask, &["2 hosts", "4 files"], || put(&first))?;
-    assert!(changed.contains("Nothing was done."), "{changed}");
-    let mode = |host: &str, wanted: &str| {
-        wait_for("the mode", &[&yard.node], || {
-            let hosts = yard.items("/api/v1/hosts").ok()?;
-            let found = hosts.iter().find(|one| one["host"] == host)?;
-            (found["mode"] == wanted).then_some(())
-        })
+    let active = || {
+        ensure!(yard.post(&visit, &format!("/console/hosts/{first}/active"), &[])?.status == 303);
+        Ok(())
     };
+    put(&first)?;
+    mode_of(&yard, &first, "maintenance")?;
+    let changed = yard.confirm(&visit, ask, &["1 host", "2 files"], active)?;
+    assert!(changed.contains("Nothing was done."), "{changed}");
+    put(&first)?;
+    let mode = |host: &str, wanted: &str| mode_of(&yard, host, wanted);
     mode(&first, "maintenance")?;
     mode(&second, "active")?;
     let left_out = "Left out";
@@ -295,8 +367,11 @@ fn the_second_of_two_people_and_an_ended_session_change_nothing() -> Result<()> 
     let csrf = format!("csrf_token={}", first.csrf);
     let out = yard.curl(&["-H", &first.cookie, "-d", &csrf, "/logout"])?;
     assert_eq!(out.status, 303, "{}", out.body);
-    let late = yard.post(&first, &format!("/console/hosts/{host}/active"), &[])?;
+    let from = format!("Referer: {}/console/hosts?q=a", yard.url());
+    let active = format!("/console/hosts/{host}/active");
+    let late = yard.curl(&["-H", &first.cookie, "-H", &from, "-d", &csrf, &active])?;
     assert_eq!(late.status, 401, "{}", late.head);
+    assert!(late.body.contains("/login?next=%2Fconsole%2Fhosts%3Fq%3Da"), "{}", late.body);
     assert!(late.body.contains("Your session has ended"), "{}", late.body);
     assert!(late.body.contains("Nothing was done.") && late.body.contains("/login"));
     mode("draining")?;

@@ -156,6 +156,14 @@ impl ConsoleYard {
         self.workers.pop();
     }
 
+    /// Stops the workers of both destinations with a signal, or lets them go on.
+    pub fn pause_destinations(&self, is_paused: bool) -> Result<()> {
+        for worker in self.workers.iter().rev().take(2) {
+            if is_paused { worker.pause()? } else { worker.wake()? }
+        }
+        Ok(())
+    }
+
     pub fn url(&self) -> String {
         format!("http://{}", self.ground.node)
     }
@@ -189,7 +197,7 @@ impl ConsoleYard {
         })
     }
 
-    fn post_api(&self, path: &str, header: &str, body: &Value) -> Result<Value> {
+    pub fn post_api(&self, path: &str, header: &str, body: &Value) -> Result<Value> {
         let body = body.to_string();
         let arguments = ["-H", header, "-H", "content-type: application/json", "-d", &body, path];
         let answer = self.curl(&arguments)?;

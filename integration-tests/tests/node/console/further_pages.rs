@@ -502,7 +502,20 @@ fn settings_show_their_origin_and_are_reloaded() -> Result<()> {
     ] {
         assert!(differences.contains(words), "lacks {words:?}: {differences}");
     }
-    let reloaded = yard.post(&visit, "/console/settings/reload", &["back=/console/settings"])?;
+    // The file changes again after the dialog was opened: a person puts nothing in force that nobody saw.
+    let asked = yard.page(&visit, "/console/settings?ask=reload")?;
+    let seen = asked.split("name=\"seen\" value=\"").nth(1).context("no digest")?;
+    let seen = format!("seen={}", seen.split('"').next().unwrap_or_default());
+    assert!(asked.contains("Put 2 settings in force?"), "{asked}");
+    ConsoleYard::write_settings(&yard.ground, &more.replace("97", "98"))?;
+    let later = yard.post(&visit, "/console/settings/reload", &[&seen])?;
+    let refused = later.header("set-cookie").unwrap_or_default().contains("reelyard_outcome");
+    assert!(later.status == 303 && refused, "{}", later.head);
+    let page = yard.page(&visit, "/console/settings")?;
+    assert!(page.contains("No destination is above 98%"), "nothing was put in force: {page}");
+    ConsoleYard::write_settings(&yard.ground, more)?;
+    let with = [seen.as_str(), "back=/console/settings"];
+    let reloaded = yard.post(&visit, "/console/settings/reload", &with)?;
     let back = reloaded.header("location");
     assert_eq!((reloaded.status, back), (303, Some("/console/settings")), "{}", reloaded.body);
     let page = yard.page(&visit, "/console/settings")?;

@@ -72,7 +72,8 @@ fn a_destination_above_its_mark_gets_nothing_new_until_it_is_below() {
         // A request by hand is refused with an explanation.
         let (name, asked_by) = (TaskManagerYard::name("c.mpg"), "op".to_owned());
         let (source, request) = (None, RequestId::random());
-        let asked = CopyFile { name, destination: destination(1), source, asked_by, request };
+        let to = Some(destination(1));
+        let asked = CopyFile { name, destination: to, source, asked_by, request };
         let refused = yard.manager.send(asked).await.unwrap();
         let (host, usability) = (destination(1), HostUsability::BusyLink);
         assert_eq!(

@@ -1,7 +1,7 @@
 //! `/api/v1/files/{name}/explain`: explains why a file is planned or not.
 
 use actix_web::{HttpRequest, web};
-use reelyard_api::{DemandPartsView, DemandView, ExplainView};
+use reelyard_api::{DemandPartsView, DemandView, ExplainView, SilentHolder};
 use reelyard_core::names::FileName;
 use reelyard_yard::catalog::popularity::popularity_order::DemandParts;
 use reelyard_yard::remover::{CopiesExplained, ExplainCopies, RoomVerdict};
@@ -9,6 +9,7 @@ use reelyard_yard::task_manager::ExplainFile;
 use reelyard_yard::task_manager::plan::{Explanation, MasterState, PlanVerdict, Skip};
 
 use crate::http::api::call_parts::NoQuery;
+use crate::http::host_facts::one_host;
 use crate::http::node_state::NodeHttpState;
 use crate::http::problem::{AskProblems, ProblemResponse, Refusal};
 
@@ -51,7 +52,21 @@ pub async fn explained(
         _ => None,
     };
     let demand = demand(state, name, seen, room);
-    Ok(ExplainView::of(name, explanation, copies, demand))
+    let silent_on = silent_holders(state, &explanation);
+    Ok(ExplainView { silent_on, ..ExplainView::of(name, explanation, copies, demand) })
+}
+
+/// The hosts that hold the file and do not answer.
+fn silent_holders(state: &NodeHttpState, explanation: &Explanation) -> Vec<SilentHolder> {
+    let beats = state.actors.heartbeat_view.load();
+    let after = state.live.now().config.yard.hosts.presumed_lost_after;
+    let silent = explanation.held_on.iter().filter(|held| beats.is_down(held.host));
+    let holder = |host| {
+        let since = one_host(state, host).ok().and_then(|host| host.silent_since);
+        let presumed_lost_at = since.map(|since| since.after(after));
+        SilentHolder { host, silent_since: since, presumed_lost_at }
+    };
+    silent.map(|held| holder(held.host)).collect()
 }
 
 /// The size of a file in bytes, if no destination has room for it.
@@ -131,7 +146,7 @@ pub(super) fn rounded(number: f64) -> f64 {
 
 /// Reads the name of a file from the request path, before `suffix`. It uses the raw request line,
 /// because a name is decoded exactly once and may contain any bytes.
-pub(in crate::http::api) fn file_in_path(
+pub(in crate::http) fn file_in_path(
     request: &HttpRequest,
     suffix: &str,
 ) -> Result<FileName, ProblemResponse> {

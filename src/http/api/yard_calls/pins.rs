@@ -78,14 +78,24 @@ pub async fn pin(
     query: web::Query<PinQuery>,
 ) -> Result<web::Json<PinSet>, Refusal<(refused::NotFound, CommitProblems)>> {
     let name = file_in_path(&request, "/pin")?;
-    if !query.force && !is_known(&state, &name) {
-        return Err(ProblemResponse::not_found(format!(
+    if !query.force {
+        require_known(&state, &name)?;
+    }
+    Ok(set(name, &state, &caller, true).await?)
+}
+
+/// Refuses a name that no file has.
+///
+/// # Errors
+/// The node does not know the file.
+pub fn require_known(state: &NodeHttpState, name: &FileName) -> Result<(), ProblemResponse> {
+    let unknown = || {
+        ProblemResponse::not_found(format!(
             "No file is named '{name}': it is in no ranking and no source directory, and no \
              host holds it. Correct the name, or pin it anyway with --force (force=true)."
         ))
-        .into());
-    }
-    Ok(set(name, &state, &caller, true).await?)
+    };
+    is_known(state, name).then_some(()).ok_or_else(unknown)
 }
 
 /// Whether the file appears in an input, on a host, in a task or in a pin.

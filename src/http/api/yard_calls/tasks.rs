@@ -168,6 +168,7 @@ pub async fn copy(
         .map_err(|bad| ProblemResponse::bad_request(format!("name: \"{given}\": {bad}")))?;
     let content = format!("copy {} {destination} {source:?}", name.to_percent());
     let (asked_by, request) = (caller.name(), caller.request(&content));
+    let destination = Some(destination);
     let copy = CopyFile { name, destination, source, asked_by, request };
     let task = state.actors.task_manager.ask(copy).await??;
     Ok(HttpResponse::Created().json(CopyBegun { task }))

@@ -6,12 +6,14 @@ use reelyard_access::rights::AccessScope;
 use reelyard_api::{
     NewTokenInfo, Password, WantedRotation, WantedToken, WantedUser, WantedUserChange,
 };
+use reelyard_console::address::{ROOT, encoded};
 use reelyard_console::pages::access::{AccessPageModel, AccessPageQuery};
 use reelyard_console::parts::dialog::AskDialog;
+use reelyard_console::parts::notice::UndoAction;
 use reelyard_console::text::{Text, outcomes};
 use serde::Deserialize;
 
-use super::{done, mark_refused, refusal_words, refused};
+use super::{done, done_with_undo, mark_refused, refusal_words, refused};
 use crate::http::access;
 use crate::http::api::access_calls::{sessions, tokens, users};
 use crate::http::api::call_parts::{NoQuery, Objects};
@@ -110,9 +112,23 @@ pub async fn change_user(
         _ => outcomes::USER_CHANGED,
     };
     Ok(match change(&state, &visitor, &audit, &name, action, &form).await {
-        Ok(()) => done(&form, about(&visitor, words, &name)),
+        Ok(()) => match undo(action, &name) {
+            Some(undo) => done_with_undo(&form, about(&visitor, words, &name), undo),
+            None => done(&form, about(&visitor, words, &name)),
+        },
         Err(why) => refused(&form, &visitor.viewer, 0, &why),
     })
+}
+
+/// The way back of a change. A user that was enabled by mistake is disabled again.
+fn undo(action: UserAction, name: &str) -> Option<UndoAction> {
+    let (ask, name) = ("disable".to_owned(), name.to_owned());
+    let action = match action {
+        UserAction::Enable => format!("{ROOT}/access/users/{}/{ask}", encoded(&name)),
+        _ => return None,
+    };
+    let dialog = AccessPageQuery { ask, name, ..AccessPageQuery::default() }.address();
+    Some(UndoAction { action, dialog })
 }
 
 async fn change(

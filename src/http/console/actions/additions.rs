@@ -38,11 +38,12 @@ pub async fn add_hosts(
     let why = match wanted_hosts(&form) {
         Ok((hosts, role)) => {
             let names: Vec<String> = hosts.iter().map(HostAddr::to_string).collect();
-            audit.subject(format!("host {}", chosen::named(&names)));
+            audit.subjects("host", &names);
             let add = |host| add_one(&state, &visitor, &audit, host, role);
-            let (added, why) = chosen::act_on_all(hosts, chosen::AT_ONCE, add).await;
-            let n = count(added.len() as u64);
-            match why {
+            let all = chosen::act_on_all(hosts, chosen::AT_ONCE, add).await;
+            let n = count(all.done.len() as u64);
+            // The form stays with the addresses. An address that was added is accepted again.
+            match all.stopped.or(all.left_out.into_iter().next()) {
                 None => {
                     let words = outcomes::HOSTS_ADDED.fill(visitor.viewer.language, &[("n", &n)]);
                     return Ok(done(&form, words));

@@ -21,8 +21,13 @@ pub const SEEN: &str = "seen";
 /// Newest rows of the audit among which the other person is sought.
 const ROWS_LOOKED_AT: usize = 100;
 
-/// Calls that can set the mode of a host. Their row then has the mode among the values after the call.
-const SETTERS: [&str; 3] = ["setHostMode", "console.changeHost", "console.changeHosts"];
+/// Calls that can set the mode of a host. Their row then has the mode among the values after the call. A form of the
+/// console has another operation for each mode.
+fn is_setter(operation: &str) -> bool {
+    let of_console = operation.strip_prefix("console.");
+    operation == "setHostMode"
+        || of_console.is_some_and(|act| act.trim_end_matches('s').ends_with("Host"))
+}
 
 /// The refusal if a host has another mode than the page showed. A form without such fields is not checked.
 pub async fn changed_meanwhile(
@@ -78,9 +83,8 @@ async fn last_change(
 /// The mode that this act gave to the host. None for another act, and for one about other hosts.
 fn mode_set<'a>(record: &'a AuditRecord, host: &str) -> Option<&'a str> {
     let is_about_it = record.subject.as_ref()?.split([' ', ',']).any(|word| word == host);
-    let is_setter = SETTERS.contains(&record.operation.as_str());
     let mode = record.after.as_ref()?.get("mode")?.as_str()?;
-    (is_about_it && is_setter).then_some(mode)
+    (is_about_it && is_setter(&record.operation)).then_some(mode)
 }
 
 /// The mode in the words of forms and of the API.
@@ -107,7 +111,7 @@ mod tests {
             ..AuditRecord::of_node(Millis(0), operation)
         };
         let mode = Some(json!({ "mode": "draining" }));
-        for operation in SETTERS {
+        for operation in ["setHostMode", "console.drainHost", "console.maintainHosts"] {
             let set = act(operation, mode.clone());
             assert_eq!(mode_set(&set, "10.0.0.2:8888"), Some("draining"), "{operation}");
             assert_eq!(mode_set(&set, "10.0.0.3:8888"), None, "{operation}");

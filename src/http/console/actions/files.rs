@@ -3,19 +3,17 @@
 use actix_web::web::{Data, Path};
 use actix_web::{HttpRequest, HttpResponse};
 use reelyard_access::rights::AccessScope;
-use reelyard_api::ProblemKind;
 use reelyard_console::address::{QueryPairs, ROOT};
 use reelyard_console::format::count;
 use reelyard_console::pages::files::FilesPageQuery;
 use reelyard_console::parts::notice::UndoAction;
 use reelyard_console::text::{Text, outcomes};
-use reelyard_core::host::HostAddr;
 use reelyard_core::names::FileName;
-use reelyard_yard::task_manager::plan::HostUsability;
-use reelyard_yard::task_manager::{CopyFile, ExplainFile};
+use reelyard_yard::task_manager::CopyFile;
 use serde::Deserialize;
 
-use super::{done, done_with_undo, refused};
+use super::{acted_on, refused};
+use crate::http::api::yard_calls::explain::file_in_path;
 use crate::http::api::yard_calls::pins;
 use crate::http::audit::AuditDetails;
 use crate::http::computing::computed;
@@ -36,8 +34,10 @@ pub enum FileAction {
     Pin,
     /// Ends the protection.
     Unpin,
-    /// Copies it to the best destination now.
+    /// Copies it to the destination with the most room now.
     Copy,
+    /// Pins it, and copies it once more: an unpinned file gets no second copy.
+    PinCopy,
 }
 
 impl FileAction {
@@ -47,6 +47,7 @@ impl FileAction {
             FileAction::Pin => "pin",
             FileAction::Unpin => "unpin",
             FileAction::Copy => "copy",
+            FileAction::PinCopy => "pin_copy",
         }
     }
 
@@ -55,7 +56,7 @@ impl FileAction {
         match self {
             FileAction::Pin => outcomes::FILES_PINNED,
             FileAction::Unpin => outcomes::FILES_UNPINNED,
-            FileAction::Copy => outcomes::COPIES_BEGUN,
+            FileAction::Copy | FileAction::PinCopy => outcomes::COPIES_BEGUN,
         }
     }
 }
@@ -68,11 +69,11 @@ pub async fn act_on_one(
     path: Path<(String, FileAction)>,
     form: PostedForm,
 ) -> Result<HttpResponse, ConsoleRefusal> {
-    let (name, action) = path.into_inner();
+    let (_, action) = path.into_inner();
     let visitor = Visitor::posting(&request, &state, &form, &AccessScope::YardWrite)?;
-    // The router has decoded the name.
-    let name = FileName::new(name.as_bytes()).map_err(|bad| bad_name(&name, &bad))?;
-    Ok(act(&visitor, &state, &audit, vec![name], action, &form).await)
+    // The router has decoded the name, and a name that is no UTF-8 became another one.
+    let name = file_in_path(&request, &format!("/{}", action.word()))?;
+    Ok(act(&visitor, &state, &audit, (vec![name], 0), action, &form).await)
 }
 
 /// `POST /console/file-actions/{action}`: on all files in the fields `pick`, each percent-encoded, or on all that
@@ -93,17 +94,17 @@ pub async fn act_on_picked(
             file_dialogs::suited(state, &query, matching_files(state, &query)).rows
         });
         let files = files.await?;
-        if let Some(why) = chosen::changed_since(&form, files.iter().map(FileName::to_percent)) {
-            return Ok(refused(&form, &visitor.viewer, 0, &why));
+        match chosen::gone_since(&form, files.iter().map(FileName::to_percent)) {
+            Ok(gone) => (files, gone),
+            Err(why) => return Ok(refused(&form, &visitor.viewer, 0, &why)),
         }
-        files
     } else {
         // The way back of an action on several files has them in its address.
         let in_address = QueryPairs::parse(request.query_string()).all("pick");
         let read =
             |picked: &str| FileName::from_percent(picked).map_err(|bad| bad_name(picked, &bad));
         let picked = form.all("pick").chain(in_address.iter().map(String::as_str));
-        picked.map(read).collect::<Result<_, _>>()?
+        (picked.map(read).collect::<Result<_, _>>()?, 0)
     };
     Ok(act(&visitor, &state, &audit, files, action, &form).await)
 }
@@ -116,35 +117,31 @@ async fn act(
     visitor: &Visitor,
     state: &Data<NodeHttpState>,
     audit: &AuditDetails,
-    files: Vec<FileName>,
+    (files, gone): (Vec<FileName>, u64),
     action: FileAction,
     form: &PostedForm,
 ) -> HttpResponse {
     audit.of_form(&visitor.caller.0.subject, form.first("reason"));
     let names: Vec<String> = files.iter().map(|name| name.to_text().name).collect();
-    audit.subject(format!("file {}", chosen::named(&names)));
+    audit.subjects("file", &names);
     let at_once = match action {
         FileAction::Pin | FileAction::Unpin => chosen::AT_ONCE,
         // Each copy takes room at its destination.
-        FileAction::Copy => chosen::ONE_AFTER_ANOTHER,
+        FileAction::Copy | FileAction::PinCopy => chosen::ONE_AFTER_ANOTHER,
     };
     // The file, if the action changed anything.
     let carry_out = |name: FileName| async {
         let changed = carry_out(state, visitor, name.clone(), action).await?;
         Ok(changed.then_some(name))
     };
-    let (results, why) = chosen::act_on_all(files, at_once, carry_out).await;
-    let acted = results.len() as u64;
-    if let Some(why) = why {
-        return refused(form, &visitor.viewer, acted, &why);
-    }
+    let all = chosen::act_on_all(files, at_once, carry_out).await;
+    let acted = all.done.len() as u64;
     let outcome = action.outcome().fill(visitor.viewer.language, &[("n", &count(acted))]);
+    let outcome = chosen::with_gone(&visitor.viewer, outcome, gone);
     // Nothing is to be taken back where the file was pinned, or not pinned, before.
-    let changed: Vec<FileName> = results.into_iter().flatten().collect();
-    match undo(&changed, action) {
-        Some(undo) => done_with_undo(form, outcome, undo),
-        None => done(form, outcome),
-    }
+    let changed: Vec<FileName> = all.done.iter().flatten().cloned().collect();
+    let undo = undo(&changed, action);
+    acted_on(form, &visitor.viewer, (acted, &all), outcome, undo)
 }
 
 /// Whether the action changed anything.
@@ -155,14 +152,26 @@ async fn carry_out(
     action: FileAction,
 ) -> Result<bool, ProblemResponse> {
     match action {
-        FileAction::Pin => {
-            pins::set(name, state, &visitor.caller, true).await.map(|set| set.changed)
-        }
+        FileAction::Pin => pin(state, visitor, name).await,
         FileAction::Unpin => {
             pins::set(name, state, &visitor.caller, false).await.map(|set| set.changed)
         }
         FileAction::Copy => copy(state, visitor, name).await.map(|()| true),
+        FileAction::PinCopy => {
+            pin(state, visitor, name.clone()).await?;
+            copy(state, visitor, name).await.map(|()| true)
+        }
     }
+}
+
+/// Pins a file that the node knows. Another name is probably a mistake.
+async fn pin(
+    state: &Data<NodeHttpState>,
+    visitor: &Visitor,
+    name: FileName,
+) -> Result<bool, ProblemResponse> {
+    pins::require_known(state, &name)?;
+    pins::set(name, state, &visitor.caller, true).await.map(|set| set.changed)
 }
 
 /// The action that takes this one on these files back. None for a copy.
@@ -170,7 +179,7 @@ fn undo(files: &[FileName], action: FileAction) -> Option<UndoAction> {
     let opposite = match action {
         FileAction::Pin => FileAction::Unpin,
         FileAction::Unpin => FileAction::Pin,
-        FileAction::Copy => return None,
+        FileAction::Copy | FileAction::PinCopy => return None,
     };
     let ask = opposite.word().to_owned();
     let pick: Vec<String> = files.iter().map(FileName::to_percent).collect();
@@ -187,23 +196,15 @@ fn undo(files: &[FileName], action: FileAction) -> Option<UndoAction> {
     Some(UndoAction { action, dialog })
 }
 
-/// Copies a file to the usable destination with the most room.
+/// Copies a file to the destination with the most room.
 async fn copy(
     state: &Data<NodeHttpState>,
     visitor: &Visitor,
     name: FileName,
 ) -> Result<(), ProblemResponse> {
-    let explained = state.actors.task_manager.ask(ExplainFile { name: name.clone() }).await?;
-    let usable = explained.destinations.iter().filter(|one| one.usability == HostUsability::Yes);
-    let best: Option<HostAddr> = usable.max_by_key(|one| one.room).map(|one| one.host);
-    let Some(destination) = best else {
-        let detail =
-            format!("no destination can take '{}' now: {}", name.to_text().name, explained.verdict);
-        return Err(ProblemResponse::new(ProblemKind::NotAllowed, detail));
-    };
     let content = format!("copy {}", name.to_percent());
     let (asked_by, request) = (visitor.caller.name(), visitor.caller.request(&content));
-    let copy = CopyFile { name, destination, source: None, asked_by, request };
+    let copy = CopyFile { name, destination: None, source: None, asked_by, request };
     state.actors.task_manager.ask(copy).await??;
     Ok(())
 }

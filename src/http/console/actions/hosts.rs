@@ -4,15 +4,18 @@ use actix_web::web::{Data, Json, Path, Query};
 use actix_web::{HttpRequest, HttpResponse};
 use reelyard_access::rights::AccessScope;
 use reelyard_api::{HostProbed, WantedMode};
+use reelyard_console::address::{QueryPairs, ROOT};
 use reelyard_console::format::count;
 use reelyard_console::pages::hosts::HostsPageQuery;
 use reelyard_console::parts::dialog::TYPED_FROM;
+use reelyard_console::parts::notice::UndoAction;
 use reelyard_console::text::{Language, Text, node_words, outcomes};
 use reelyard_core::host::{HostAddr, HostMode};
+use reelyard_yard::task_manager::TaskManagerView;
 use serde::Deserialize;
 
 use super::changed_meanwhile::changed_meanwhile;
-use super::{done, refused};
+use super::{acted_on, refused};
 use crate::http::api::call_parts::{NoQuery, Objects};
 use crate::http::api::yard_calls::host_calls::{host_changes, hosts};
 use crate::http::audit::AuditDetails;
@@ -84,7 +87,7 @@ pub async fn act_on_one(
 ) -> Result<HttpResponse, ConsoleRefusal> {
     let (host, action) = path.into_inner();
     let visitor = Visitor::posting(&request, &state, &form, &AccessScope::YardWrite)?;
-    Ok(act(&visitor, &state, &audit, vec![host], action, &form).await)
+    Ok(act(&visitor, &state, &audit, (vec![host], 0), action, &form).await)
 }
 
 /// `POST /console/host-actions/{action}`: on all hosts in the fields `pick`, or on all that match the filter of the
@@ -102,19 +105,23 @@ pub async fn act_on_picked(
         let ask = action.word().to_owned();
         let query = HostsPageQuery { ask, ..HostsPageQuery::parse(filter) };
         let lines = computed(&state, move |state| hosts_page::matching(state, &query).rows).await?;
-        if let Some(why) = chosen::changed_since(&form, lines.iter().map(host_dialogs::key)) {
-            return Ok(refused(&form, &visitor.viewer, 0, &why));
+        match chosen::gone_since(&form, lines.iter().map(host_dialogs::key)) {
+            Ok(gone) => (lines.iter().filter_map(|line| line.host.parse().ok()).collect(), gone),
+            Err(why) => return Ok(refused(&form, &visitor.viewer, 0, &why)),
         }
-        lines.iter().filter_map(|line| line.host.parse().ok()).collect()
     } else {
-        picked_hosts(&form)?
+        (picked_hosts(&request, &form)?, 0)
     };
     Ok(act(&visitor, &state, &audit, hosts, action, &form).await)
 }
 
-/// The hosts in the fields `pick`.
-fn picked_hosts(form: &PostedForm) -> Result<Vec<HostAddr>, ProblemResponse> {
-    let parsed = form.all("pick").map(|picked| {
+/// The hosts in the fields `pick`. The way back of an action on several hosts has them in its address.
+fn picked_hosts(
+    request: &HttpRequest,
+    form: &PostedForm,
+) -> Result<Vec<HostAddr>, ProblemResponse> {
+    let in_address = QueryPairs::parse(request.query_string()).all("pick");
+    let parsed = form.all("pick").chain(in_address.iter().map(String::as_str)).map(|picked| {
         picked.parse().map_err(|error| {
             ProblemResponse::bad_request(format!("pick: \"{picked}\" is no host: {error}"))
         })
@@ -126,14 +133,15 @@ async fn act(
     visitor: &Visitor,
     state: &Data<NodeHttpState>,
     audit: &AuditDetails,
-    hosts: Vec<HostAddr>,
+    (hosts, gone): (Vec<HostAddr>, u64),
     action: HostAction,
     form: &PostedForm,
 ) -> HttpResponse {
     audit.of_form(&visitor.caller.0.subject, form.first("reason"));
     let names: Vec<String> = hosts.iter().map(HostAddr::to_string).collect();
-    audit.subject(format!("host {}", chosen::named(&names)));
-    let expected = hosts.len() as u64;
+    audit.subjects("host", &names);
+    // The dialog counted those too that no longer match.
+    let expected = hosts.len() as u64 + gone;
     let typed = form.first("typed").and_then(|typed| typed.parse::<u64>().ok());
     if action == HostAction::Remove && expected >= TYPED_FROM && typed != Some(expected) {
         let detail = format!("typed: expected {expected}, the number of hosts to remove");
@@ -146,14 +154,36 @@ async fn act(
     if action == HostAction::Probe {
         return probe(visitor, state, hosts, form).await;
     }
+    let undo = undo(&state.actors.task_views.load(), &hosts, action);
     let carry_out = |host| carry_out(state, visitor, audit, host, action);
-    let (done_on, why) = chosen::act_on_all(hosts, chosen::AT_ONCE, carry_out).await;
-    let acted = done_on.len() as u64;
-    if let Some(why) = why {
-        return refused(form, &visitor.viewer, acted, &why);
-    }
+    let all = chosen::act_on_all(hosts, chosen::AT_ONCE, carry_out).await;
+    let acted = all.done.len() as u64;
     let outcome = action.outcome().fill(visitor.viewer.language, &[("n", &count(acted))]);
-    done(form, outcome)
+    let outcome = chosen::with_gone(&visitor.viewer, outcome, gone);
+    acted_on(form, &visitor.viewer, (acted, &all), outcome, undo)
+}
+
+/// The way back of an activation: the mode that all these hosts had before.
+fn undo(tasks: &TaskManagerView, hosts: &[HostAddr], action: HostAction) -> Option<UndoAction> {
+    if action != HostAction::Active {
+        return None;
+    }
+    let mode = |host: &HostAddr| Some(tasks.host(*host)?.record.mode);
+    let before = mode(hosts.first()?)?;
+    if !hosts.iter().all(|host| mode(host) == Some(before)) {
+        return None;
+    }
+    let word = match before {
+        HostMode::Active => return None,
+        HostMode::Draining => HostAction::Drain.word(),
+        HostMode::Maintenance => HostAction::Maintenance.word(),
+    };
+    let pick: Vec<String> = hosts.iter().map(HostAddr::to_string).collect();
+    let dialog = HostsPageQuery { ask: word.to_owned(), pick, ..HostsPageQuery::default() };
+    let mut picked = QueryPairs::default();
+    dialog.pick.iter().for_each(|host| picked.add("pick", host.clone()));
+    let action = format!("{ROOT}/host-actions/{word}?{}", picked.print());
+    Some(UndoAction { action, dialog: dialog.address() })
 }
 
 /// Probes all hosts at once, and returns to the page with their answers. The number of running probes has its own
@@ -168,11 +198,9 @@ async fn probe(
         let probed = hosts::probe(state.clone(), Path::from(host), Query(NoQuery {})).await;
         probed.map(Json::into_inner).map_err(Refusal::into_response)
     };
-    let (probed, why) = chosen::act_on_all(probed, chosen::MOST_CHOSEN, probe).await;
-    match why {
-        Some(why) => refused(form, &visitor.viewer, probed.len() as u64, &why),
-        None => done(form, answers(visitor.viewer.language, &probed)),
-    }
+    let all = chosen::act_on_all(probed, chosen::MOST_CHOSEN, probe).await;
+    let outcome = answers(visitor.viewer.language, &all.done);
+    acted_on(form, &visitor.viewer, (all.done.len() as u64, &all), outcome, None)
 }
 
 /// The results of probes in one sentence.

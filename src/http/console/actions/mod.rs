@@ -23,14 +23,27 @@ use reelyard_console::parts::notice::{ActionOutcome, UndoAction};
 use reelyard_console::text::{node_words, outcomes};
 use serde::{Deserialize, Serialize};
 
+use super::chosen::ActedOn;
 use super::posted_form::{PostedForm, is_console_path};
 use crate::http::problem::ProblemResponse;
 
 /// Cookie with the outcome of the action before. The next page shows it once.
 pub const OUTCOME_COOKIE: &str = "reelyard_outcome";
 
-/// Longest text of an outcome in bytes, so that a cookie can hold it.
-const LONGEST_TEXT: usize = 800;
+/// Longest title of an outcome in bytes, so that a cookie can hold it with the other texts.
+const LONGEST_TITLE: usize = 300;
+
+/// Longest detail of an outcome in bytes.
+const LONGEST_TEXT: usize = 900;
+
+/// Longest address of the way back in bytes.
+const LONGEST_ADDRESS: usize = 800;
+
+/// Longest word of a text that is too long, in characters. A longer word is a name, and is cut first.
+const LONGEST_WORD: usize = 40;
+
+/// Refusals of single things that an outcome shows.
+const REASONS_SHOWN: usize = 3;
 
 /// An outcome as the cookie holds it.
 #[derive(Serialize, Deserialize)]
@@ -59,6 +72,61 @@ pub fn done(form: &PostedForm, title: String) -> HttpResponse {
 pub fn done_with_undo(form: &PostedForm, title: String, undo: UndoAction) -> HttpResponse {
     let undo = Some(KeptUndo { action: undo.action, dialog: undo.dialog });
     back(form, &KeptOutcome { done: true, title, detail: String::new(), undo })
+}
+
+/// Returns to the page of the form after an action on several things. The page says what was left out, and why.
+pub fn acted_on<R>(
+    form: &PostedForm,
+    viewer: &Viewer,
+    (acted, all): (u64, &ActedOn<R>),
+    title: String,
+    undo: Option<UndoAction>,
+) -> HttpResponse {
+    if let Some(why) = &all.stopped {
+        return refused(form, viewer, acted, why);
+    }
+    let Some(first) = all.left_out.first() else {
+        return match undo {
+            Some(undo) => done_with_undo(form, title, undo),
+            None => done(form, title),
+        };
+    };
+    if all.done.is_empty() && all.left_out.len() == 1 {
+        return refused(form, viewer, 0, first);
+    }
+    let title = match all.done.is_empty() {
+        true => outcomes::NOTHING_DONE.of(viewer.language).to_owned(),
+        false => title,
+    };
+    let detail = left_out(viewer, &all.left_out);
+    let undo = undo.map(|undo| KeptUndo { action: undo.action, dialog: undo.dialog });
+    let mut answer = back(form, &KeptOutcome { done: false, title, detail, undo });
+    if all.done.is_empty() {
+        answer.extensions_mut().insert(first.kind());
+    }
+    answer
+}
+
+/// The number of refused things, and the first reasons.
+fn left_out(viewer: &Viewer, refused: &[ProblemResponse]) -> String {
+    let language = viewer.language;
+    let number = count(refused.len() as u64);
+    let mut parts = vec![outcomes::LEFT_OUT_REFUSED.fill(language, &[("n", &number)])];
+    let mut reasons: Vec<&str> = Vec::new();
+    for refusal in refused {
+        let reason = refusal.problem().detail.as_str();
+        if !reasons.contains(&reason) && reasons.len() <= REASONS_SHOWN {
+            reasons.push(reason);
+        }
+    }
+    for reason in reasons.iter().take(REASONS_SHOWN) {
+        let reason = shortened(&node_sentence(language, reason), LONGEST_TEXT / 4);
+        parts.push(format!("{}.", reason.trim_end_matches('.')));
+    }
+    if reasons.len() > REASONS_SHOWN {
+        parts.push("…".to_owned());
+    }
+    parts.join(" ")
 }
 
 /// Returns to the page of the form, which says why the action was refused after `acted` things.
@@ -95,15 +163,12 @@ pub fn mark_refused(answer: &mut HttpResponse, why: &ProblemResponse) {
 }
 
 fn back(form: &PostedForm, outcome: &KeptOutcome) -> HttpResponse {
-    let cut = |text: &str| text.chars().take(LONGEST_TEXT / 4).collect();
+    let fits = |undo: &KeptUndo| undo.action.len().max(undo.dialog.len()) <= LONGEST_ADDRESS;
     let kept = KeptOutcome {
         done: outcome.done,
-        title: cut(&outcome.title),
-        detail: cut(&outcome.detail),
-        undo: outcome
-            .undo
-            .clone()
-            .filter(|undo| undo.action.len().max(undo.dialog.len()) <= LONGEST_TEXT),
+        title: shortened(&outcome.title, LONGEST_TITLE),
+        detail: shortened(&outcome.detail, LONGEST_TEXT),
+        undo: outcome.undo.clone().filter(fits),
     };
     // Plain data always serializes.
     let json = serde_json::to_vec(&kept).unwrap_or_default();
@@ -113,6 +178,31 @@ fn back(form: &PostedForm, outcome: &KeptOutcome) -> HttpResponse {
         .same_site(SameSite::Strict)
         .finish();
     HttpResponse::SeeOther().insert_header((LOCATION, form.back())).cookie(cookie).finish()
+}
+
+/// The text in this number of bytes. Names are cut first, and then the middle: the remedy stands at the end. Each cut
+/// is marked.
+fn shortened(text: &str, most: usize) -> String {
+    if text.len() <= most {
+        return text.to_owned();
+    }
+    let ends_of = |text: &str, letters: usize| {
+        let all: Vec<char> = text.chars().collect();
+        let (head, tail) = (letters / 2, letters - letters / 2);
+        if all.len() <= letters {
+            return text.to_owned();
+        }
+        let (head, tail) = (&all[..head], &all[all.len() - tail..]);
+        format!("{}…{}", head.iter().collect::<String>(), tail.iter().collect::<String>())
+    };
+    let words = text.split(' ').map(|word| ends_of(word, LONGEST_WORD));
+    let mut cut = words.collect::<Vec<_>>().join(" ");
+    let mut letters = cut.chars().count();
+    while cut.len() > most {
+        letters = letters * 7 / 8;
+        cut = ends_of(&cut, letters);
+    }
+    cut
 }
 
 /// The outcome in the cookie of a request.
@@ -132,11 +222,40 @@ pub fn outcome_of(cookie: &str) -> Option<ActionOutcome> {
 
 #[cfg(test)]
 mod tests {
+    use jiff::tz::TimeZone;
     use reelyard_api::{Problem, ProblemKind};
+    use reelyard_console::Moment;
     use reelyard_console::text::Language;
     use reelyard_yard::remover::{CopyOutlook, Ending, Spared};
 
     use super::*;
+
+    #[test]
+    fn a_long_outcome_keeps_its_remedy_and_marks_the_cut() {
+        let name = "n".repeat(255);
+        let long = format!("{name}: all copies exist; pin the file first: reelyard files pin");
+        let cut = shortened(&long, 200);
+        assert!(cut.len() <= 200 && cut.starts_with("nnn") && cut.contains('…'), "{cut}");
+        assert!(
+            cut.ends_with(": all copies exist; pin the file first: reelyard files pin"),
+            "{cut}"
+        );
+        let words = shortened(&format!("{}the end", "사본 ".repeat(300)), LONGEST_TEXT);
+        assert!(words.len() <= LONGEST_TEXT && words.ends_with("the end"), "{words}");
+        assert_eq!(shortened("short", 5), "short");
+
+        let viewer = Viewer::without_session(Language::English, TimeZone::UTC, Moment(0));
+        let undo = || UndoAction { action: "/".repeat(800), dialog: "/".repeat(800) };
+        let left_out = (0..9).map(|n| ProblemResponse::bad_request(format!("{n} {long} \"")));
+        let all = ActedOn { done: vec![()], left_out: left_out.collect(), stopped: None };
+        let form = PostedForm::default();
+        let answer = acted_on(&form, &viewer, (1, &all), "사".repeat(400), Some(undo()));
+        let cookie = answer.cookies().find(|cookie| cookie.name() == OUTCOME_COOKIE).unwrap();
+        // A browser drops a longer cookie.
+        assert!(cookie.to_string().len() <= 4096, "{}", cookie.to_string().len());
+        let kept = outcome_of(cookie.value()).unwrap();
+        assert!(kept.detail.contains("refused them: 9. 0 nnn") && kept.detail.ends_with('…'));
+    }
 
     #[test]
     fn a_refusal_and_a_decision_are_in_the_language_of_the_viewer() {

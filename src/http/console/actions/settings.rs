@@ -3,7 +3,7 @@
 use actix_web::web::{Data, Path, Query};
 use actix_web::{HttpRequest, HttpResponse};
 use reelyard_access::rights::AccessScope;
-use reelyard_api::WantedSettings;
+use reelyard_api::{ProblemKind, WantedSettings};
 use reelyard_console::format::count;
 use reelyard_console::text::{access, outcomes};
 
@@ -11,11 +11,12 @@ use super::{done, refused};
 use crate::http::api::node_calls::config::{ReloadQuery, reload as reload_now};
 use crate::http::api::node_calls::config_versions::put_on_record;
 use crate::http::audit::{AuditDetails, kept_reason};
+use crate::http::console::pages::of_node::settings::{SEEN_CHANGES, digest};
 use crate::http::console::posted_form::PostedForm;
 use crate::http::console::refusal::ConsoleRefusal;
 use crate::http::console::visitor::Visitor;
 use crate::http::node_state::NodeHttpState;
-use crate::http::problem::Refusal;
+use crate::http::problem::{ProblemResponse, Refusal};
 
 /// `POST /console/settings/reload`.
 pub async fn reload(
@@ -27,6 +28,16 @@ pub async fn reload(
     let visitor = Visitor::posting(&request, &state, &form, &AccessScope::ConfigWrite)?;
     audit.of_form(&visitor.caller.0.subject, form.first("reason"));
     audit.subject("configuration");
+    // The file may have changed since the page showed what a reload would do.
+    if let Some(seen) = form.first(SEEN_CHANGES) {
+        let found = state.reloader.reload(true).await;
+        if found.is_ok_and(|found| digest(&found) != seen) {
+            let detail = "the configuration changed since the page showed what a reload would do. Nothing was done. \
+                          Look at the changes, and reload if you still want to.";
+            let why = ProblemResponse::new(ProblemKind::ChangedMeanwhile, detail);
+            return Ok(refused(&form, &visitor.viewer, 0, &why));
+        }
+    }
     let reloaded = reload_now(state.clone(), audit, Query(ReloadQuery { dry_run: false })).await;
     Ok(match reloaded.map_err(Refusal::into_response) {
         Ok(reloaded) => {

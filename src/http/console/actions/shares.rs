@@ -18,7 +18,7 @@ use reelyard_links::qr_picture;
 use reelyard_shares::share_expiry::{OnlyIf, ShareId, ShareNote, ShareOwner};
 use serde::Deserialize;
 
-use super::{done, mark_refused, refusal_words, refused};
+use super::{acted_on, done, mark_refused, refusal_words, refused};
 use crate::http::api::call_parts::{NoQuery, Objects};
 use crate::http::api::share_calls::new_share::create_share;
 use crate::http::api::share_calls::shares;
@@ -137,7 +137,7 @@ pub async fn act_on_picked(
 ) -> Result<HttpResponse, ConsoleRefusal> {
     let visitor = Visitor::posting(&request, &state, &form, &AccessScope::SharesWrite)?;
     audit.of_form(&visitor.caller.0.subject, form.first("reason"));
-    let mut ids: Vec<ShareId> = Vec::new();
+    let (mut ids, mut gone): (Vec<ShareId>, u64) = (Vec::new(), 0);
     for picked in form.all("pick") {
         // The id of a link is its secret, so the refusal does not repeat it.
         let id =
@@ -148,21 +148,23 @@ pub async fn act_on_picked(
         let query = SharesPageQuery::parse(filter);
         let lines = computed(&state, move |state| page::matching(state, &query).rows).await?;
         let keys = lines.iter().map(|line| line.id.clone());
-        if let Some(why) = chosen::changed_since(&form, keys) {
-            return Ok(refused(&form, &visitor.viewer, 0, &why));
+        match chosen::gone_since(&form, keys) {
+            Ok(left) => gone = left,
+            Err(why) => return Ok(refused(&form, &visitor.viewer, 0, &why)),
         }
         ids = lines.iter().filter_map(|line| line.id.parse().ok()).collect();
     }
     let (action, links) = (action.into_inner(), ids.len() as u64);
     let typed = form.first("typed").and_then(|typed| typed.parse::<u64>().ok());
-    if action == ShareAction::Revoke && links >= TYPED_FROM && typed != Some(links) {
+    // The dialog counted those too that have ended since.
+    if action == ShareAction::Revoke && links >= TYPED_FROM && typed != Some(links + gone) {
         let detail = format!("typed: expected {links}, the number of links that end");
         let wrong = ProblemResponse::bad_request(detail);
         return Ok(refused(&form, &visitor.viewer, 0, &wrong));
     }
     Ok(match action {
-        ShareAction::Extend => extend(&state, &visitor, &audit, ids, &form).await,
-        ShareAction::Revoke => revoke(&state, &visitor, &audit, ids, &form).await,
+        ShareAction::Extend => extend(&state, &visitor, &audit, (ids, gone), &form).await,
+        ShareAction::Revoke => revoke(&state, &visitor, &audit, (ids, gone), &form).await,
     })
 }
 
@@ -170,7 +172,7 @@ async fn extend(
     state: &Data<NodeHttpState>,
     visitor: &Visitor,
     audit: &AuditDetails,
-    ids: Vec<ShareId>,
+    (ids, gone): (Vec<ShareId>, u64),
     form: &PostedForm,
 ) -> HttpResponse {
     let ttl = match parsed::<Ttl>(form, "ttl") {
@@ -195,23 +197,22 @@ async fn extend(
             Err(why) => Err(why),
         }
     };
-    let (results, why) = chosen::act_on_all(named.clone(), chosen::AT_ONCE, extend_one).await;
-    let extended = results.iter().filter(|extended| **extended).count() as u64;
-    let kept = results.len() as u64 - extended;
-    audit.subject(format!("share {}", chosen::named(&named)));
-    if let Some(why) = why {
-        return refused(form, &visitor.viewer, extended, &why);
-    }
+    let all = chosen::act_on_all(named.clone(), chosen::AT_ONCE, extend_one).await;
+    let extended = all.done.iter().filter(|extended| **extended).count() as u64;
+    let kept = all.done.len() as u64 - extended;
+    audit.subjects("share", &named);
     let values = [("n", count(extended)), ("kept", count(kept))];
     let values = [("n", values[0].1.as_str()), ("kept", values[1].1.as_str())];
-    done(form, outcomes::LINKS_EXTENDED.fill(visitor.viewer.language, &values))
+    let outcome = outcomes::LINKS_EXTENDED.fill(visitor.viewer.language, &values);
+    let outcome = chosen::with_gone(&visitor.viewer, outcome, gone);
+    acted_on(form, &visitor.viewer, (extended, &all), outcome, None)
 }
 
 async fn revoke(
     state: &Data<NodeHttpState>,
     visitor: &Visitor,
     audit: &AuditDetails,
-    ids: Vec<ShareId>,
+    (ids, gone): (Vec<ShareId>, u64),
     form: &PostedForm,
 ) -> HttpResponse {
     let wanted = WantedRevocation { ids: Some(ids), hard: true, ..WantedRevocation::default() };
@@ -225,7 +226,8 @@ async fn revoke(
         }
         Ok(revoked) => {
             let n = count(revoked.ended);
-            done(form, outcomes::LINKS_REVOKED.fill(visitor.viewer.language, &[("n", &n)]))
+            let outcome = outcomes::LINKS_REVOKED.fill(visitor.viewer.language, &[("n", &n)]);
+            done(form, chosen::with_gone(&visitor.viewer, outcome, gone))
         }
         Err(why) => refused(form, &visitor.viewer, 0, &why),
     }

@@ -12,7 +12,7 @@ use reelyard_protocol::worker::TaskId;
 use reelyard_yard::task_manager::TaskState;
 use serde::Deserialize;
 
-use super::{done, refused};
+use super::{acted_on, done, refused};
 use crate::http::api::call_parts::NoQuery;
 use crate::http::api::yard_calls::tasks;
 use crate::http::audit::AuditDetails;
@@ -90,17 +90,19 @@ pub async fn act_on_picked(
     audit.of_form(&visitor.caller.0.subject, form.first("reason"));
     let action = action.into_inner();
     let mut ids: Vec<String> = form.all("pick").map(str::to_owned).collect();
+    let mut gone = 0;
     if let Some(filter) = chosen::filter_of(&form) {
         let ask = action.word().to_owned();
         let query = TasksPageQuery { ask, all: true, ..TasksPageQuery::parse(filter) };
         let tasks =
             computed(&state, move |state| chosen_tasks(state, &query, is_wanted).rows).await?;
         ids = tasks.iter().map(|task| key(task)).collect();
-        if let Some(why) = chosen::changed_since(&form, ids.iter().cloned()) {
-            return Ok(refused(&form, &visitor.viewer, 0, &why));
+        match chosen::gone_since(&form, ids.iter().cloned()) {
+            Ok(left) => gone = left,
+            Err(why) => return Ok(refused(&form, &visitor.viewer, 0, &why)),
         }
     }
-    audit.subject(format!("task {}", chosen::named(&ids)));
+    audit.subjects("task", &ids);
     let is_one = ids.len() == 1;
     // Whether the action did anything. One that ended meanwhile does not hold up the others.
     let act = |id: String| async {
@@ -111,12 +113,9 @@ pub async fn act_on_picked(
         }
         Ok(true)
     };
-    let (acted, why) = chosen::act_on_all(ids, chosen::AT_ONCE, act).await;
-    let left_out = acted.iter().filter(|is_acted| !**is_acted).count() as u64;
-    let acted = acted.len() as u64 - left_out;
-    if let Some(why) = why {
-        return Ok(refused(&form, &visitor.viewer, acted, &why));
-    }
+    let all = chosen::act_on_all(ids, chosen::AT_ONCE, act).await;
+    let left_out = all.done.iter().filter(|is_acted| !**is_acted).count() as u64;
+    let acted = all.done.len() as u64 - left_out;
     let language = visitor.viewer.language;
     let mut outcome = action.outcome().fill(language, &[("n", &count(acted))]);
     if left_out > 0 {
@@ -124,7 +123,8 @@ pub async fn act_on_picked(
         let ended = words::LEFT_OUT_NOT_OPEN.fill(language, &[("tasks", &ended)]);
         outcome = format!("{outcome}. {ended}");
     }
-    Ok(done(&form, outcome))
+    let outcome = chosen::with_gone(&visitor.viewer, outcome, gone);
+    Ok(acted_on(&form, &visitor.viewer, (acted, &all), outcome, None))
 }
 
 /// `POST /console/task-retries?cause=`: retries the failed copies with this cause, or with any.
@@ -138,15 +138,14 @@ pub async fn retry_all(
     audit.of_form(&visitor.caller.0.subject, form.first("reason"));
     let pairs = QueryPairs::parse(request.query_string());
     let cause = pairs.first("cause").filter(|cause| !cause.is_empty());
-    let mut retried: u64 = 0;
-    for task in failures::retryable(&state, cause) {
-        if let Err(why) = retry(&state, &visitor, task.to_string()).await {
-            return Ok(refused(&form, &visitor.viewer, retried, &why));
-        }
-        retried += 1;
-    }
+    let tasks: Vec<String> =
+        failures::retryable(&state, cause).iter().map(ToString::to_string).collect();
+    audit.subjects("task", &tasks);
+    let act = |task| retry(&state, &visitor, task);
+    let all = chosen::act_on_all(tasks, chosen::ONE_AFTER_ANOTHER, act).await;
+    let retried = all.done.len() as u64;
     let outcome = outcomes::COPIES_RETRIED.fill(visitor.viewer.language, &[("n", &count(retried))]);
-    Ok(done(&form, outcome))
+    Ok(acted_on(&form, &visitor.viewer, (retried, &all), outcome, None))
 }
 
 /// The state of the task with this number if it has ended.

@@ -70,7 +70,7 @@ pub async fn show(
     hits.extend(actions(&state, text, &query.here, &visitor.viewer));
     let content = find::render(&query, &FindPageModel { hits }, &visitor.viewer);
     let title = frame::FIND_SHORT.of(visitor.viewer.language);
-    let parts = PageParts::new(NavPage::Yard, title, content);
+    let parts = PageParts::new(NavPage::Yard, title, content).beside();
     Ok(answer::page(&request, &state, &visitor, &parts))
 }
 

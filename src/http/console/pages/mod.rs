@@ -6,5 +6,6 @@ pub mod given_out;
 mod host_choices;
 pub mod of_node;
 pub mod on_record;
+mod row_cursor;
 pub mod storage;
 pub mod yard;

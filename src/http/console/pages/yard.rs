@@ -4,7 +4,7 @@ use actix_web::{HttpRequest, HttpResponse, web};
 use reelyard_access::rights::AccessScope;
 use reelyard_console::Viewer;
 use reelyard_console::frame::{NavPage, PageParts};
-use reelyard_console::pages::yard::{self, TRAFFIC_TABLE, YardPageModel};
+use reelyard_console::pages::yard::{self, ALL_TROUBLES, TRAFFIC_TABLE, YardPageModel};
 
 use crate::http::access;
 use crate::http::computing::computed;
@@ -29,8 +29,9 @@ pub async fn show(
     }
     let viewer = visitor.viewer.clone();
     let traffic_as_table = request.query_string() == TRAFFIC_TABLE;
+    let query = request.query_string().to_owned();
     let render = move |state: &NodeHttpState| {
-        let model = yard_model(state, &viewer);
+        let model = model(state, &query, &viewer);
         yard::render(&YardPageModel { traffic_as_table, ..model }, &viewer)
     };
     let content = computed(&state, render).await?;
@@ -39,9 +40,15 @@ pub async fn show(
     Ok(answer::live_page(&request, &state, &visitor, &parts, "yard"))
 }
 
+fn model(state: &NodeHttpState, query: &str, viewer: &Viewer) -> YardPageModel {
+    let mut model = yard_model(state, viewer);
+    model.verdict.shows_all = query == ALL_TROUBLES;
+    model
+}
+
 /// The parts of the page that follow changes.
-pub fn live_parts(state: &NodeHttpState, viewer: &Viewer) -> Vec<LivePart> {
-    let model = yard_model(state, viewer);
+pub fn live_parts(state: &NodeHttpState, query: &str, viewer: &Viewer) -> Vec<LivePart> {
+    let model = model(state, query, viewer);
     let part = |id: &str, part| (id.to_owned(), part);
     let mut parts = vec![
         part("yard-verdict", yard::yard_verdict(viewer, &model.verdict)),

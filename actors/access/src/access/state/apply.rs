@@ -43,8 +43,11 @@ impl Piece for AccessTable {
             AccessEvent::UserDisabled { .. }
             | AccessEvent::UserRemoved { .. }
             | AccessEvent::TokenRevoked { .. }
+            | AccessEvent::SessionsEnded { .. }
             | AccessEvent::SessionsOfEnded { .. } => OnFullDisk::UseReserve,
-            AccessEvent::SessionBegun(_) => OnFullDisk::UseHalfOfReserve,
+            AccessEvent::SessionBegun(_) | AccessEvent::LoginLinkIssued { .. } => {
+                OnFullDisk::UseHalfOfReserve
+            }
             _ => OnFullDisk::Refuse,
         }
     }

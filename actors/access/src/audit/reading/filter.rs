@@ -21,7 +21,7 @@ pub enum AuditOutcome {
 pub struct AuditRowFilter {
     /// The kind of the actor, its name, or both as in "user alice".
     pub actor: Option<String>,
-    /// The subject, or its kind, or its name: "share ABC", "share" or "ABC".
+    /// The subject, or its kind, or the name of one of its objects: "share ABC", "share" or "ABC".
     pub subject: Option<String>,
     /// The operation, or its part before the dot.
     pub operation: Option<String>,
@@ -79,7 +79,10 @@ fn is_operation(operation: &str, wanted: &str) -> bool {
 }
 
 fn is_subject(subject: &str, wanted: &str) -> bool {
-    subject == wanted || subject.split(' ').any(|word| word == wanted)
+    let names = subject.split_once(' ').map_or("", |(_, names)| names);
+    subject == wanted
+        || subject.split(' ').any(|word| word.trim_end_matches(',') == wanted)
+        || names.split(", ").any(|name| name == wanted)
 }
 
 #[cfg(test)]
@@ -133,6 +136,18 @@ mod tests {
         ] {
             assert!(!other.matches(&row), "{other:?}");
         }
+    }
+
+    #[test]
+    fn each_object_of_a_row_is_found() {
+        let hosts = "host 10.0.0.1:8888, 10.0.0.2:8888";
+        for wanted in ["host", "10.0.0.1:8888", "10.0.0.2:8888", hosts] {
+            assert!(is_subject(hosts, wanted), "{wanted}");
+        }
+        for wanted in ["10.0.0.1", "10.0.0.3:8888", "", "host 10.0.0.1:8888"] {
+            assert!(!is_subject(hosts, wanted), "{wanted}");
+        }
+        assert!(is_subject("file beta gamma.mpg, a.mpg", "beta gamma.mpg"));
     }
 
     #[test]

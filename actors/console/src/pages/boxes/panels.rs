@@ -22,7 +22,12 @@ const SOON: u64 = 10;
 
 /// A pool as a grid. Its id is `pool-NAME`, for live updates. The grid of the chosen pool has pages; another one that has no
 /// room for all boxes leads to them.
-pub fn pool_grid(viewer: &Viewer, pool: &PoolPanel, pages: Option<&RowPage>) -> Markup {
+pub fn pool_grid(
+    viewer: &Viewer,
+    query: &BoxesPageQuery,
+    pool: &PoolPanel,
+    pages: Option<&RowPage>,
+) -> Markup {
     let language = viewer.language;
     let id = format!("pool-{}", encoded(&pool.name));
     let shown = counted(language, common::BOXES, pool.size());
@@ -35,18 +40,25 @@ pub fn pool_grid(viewer: &Viewer, pool: &PoolPanel, pages: Option<&RowPage>) -> 
     };
     let head =
         PanelHead { class: "c6 full-md", id: &id, title: pool.name.clone(), remark, link: None };
+    // The positions in lists are those of the chosen pool.
+    let here = if pages.is_some() { query.clone() } else { query.of_other_pool() };
     let address = |number: u32| {
         let number = Some(u64::from(number));
-        BoxesPageQuery { pool: pool.name.clone(), number, ..BoxesPageQuery::default() }.address()
+        BoxesPageQuery { pool: pool.name.clone(), number, ..here.clone() }.address()
     };
     let body = html! {
         (box_grid(viewer, &pool.boxes, &address))
         (box_legend(viewer, &pool.counts))
     };
-    panel_with(&head, "body", body, grid_foot(viewer, pool, pages))
+    panel_with(&head, "body", body, grid_foot(viewer, query, pool, pages))
 }
 
-fn grid_foot(viewer: &Viewer, pool: &PoolPanel, pages: Option<&RowPage>) -> Markup {
+fn grid_foot(
+    viewer: &Viewer,
+    query: &BoxesPageQuery,
+    pool: &PoolPanel,
+    pages: Option<&RowPage>,
+) -> Markup {
     let language = viewer.language;
     let (shown, size) = (pool.boxes.len() as u64, pool.size());
     match pages {
@@ -55,7 +67,7 @@ fn grid_foot(viewer: &Viewer, pool: &PoolPanel, pages: Option<&RowPage>) -> Mark
             named_table_foot(viewer, pages, &name)
         }
         None if shown < size => {
-            let whole = BoxesPageQuery { pool: pool.name.clone(), ..BoxesPageQuery::default() };
+            let whole = BoxesPageQuery { pool: pool.name.clone(), ..query.of_other_pool() };
             let (shown, size) = (count(shown), count(size));
             html! {
                 footer {
@@ -177,14 +189,14 @@ pub fn leases(
                 }
                 th.act scope="col" { span.vh { (common::ACTIONS.of(language)) } }
             } }
-            tbody { @for line in lines { (lease_row(viewer, &pool.name, line)) } }
+            tbody { @for line in lines { (lease_row(viewer, query, &pool.name, line)) } }
         }
         (foot(viewer, pages, boxes::LEASES_PAGES))
     };
     flush_panel(&head, body)
 }
 
-fn lease_row(viewer: &Viewer, pool: &str, line: &LeaseLine) -> Markup {
+fn lease_row(viewer: &Viewer, query: &BoxesPageQuery, pool: &str, line: &LeaseLine) -> Markup {
     let language = viewer.language;
     let seconds = viewer.now.seconds_until(line.ends);
     let number = line.number.to_string();
@@ -192,7 +204,7 @@ fn lease_row(viewer: &Viewer, pool: &str, line: &LeaseLine) -> Markup {
         pool: pool.to_owned(),
         ask: "revoke".to_owned(),
         lease: line.id.clone(),
-        ..BoxesPageQuery::default()
+        ..query.clone()
     };
     html! {
         tr {
@@ -213,7 +225,12 @@ fn lease_row(viewer: &Viewer, pool: &str, line: &LeaseLine) -> Markup {
 }
 
 /// Boxes in quarantine with the evidence.
-pub fn quarantine(viewer: &Viewer, lines: &[QuarantineLine], pages: &RowPage) -> Markup {
+pub fn quarantine(
+    viewer: &Viewer,
+    query: &BoxesPageQuery,
+    lines: &[QuarantineLine],
+    pages: &RowPage,
+) -> Markup {
     let language = viewer.language;
     let head = PanelHead {
         class: "c12",
@@ -225,11 +242,11 @@ pub fn quarantine(viewer: &Viewer, lines: &[QuarantineLine], pages: &RowPage) ->
     if lines.is_empty() {
         return flush_panel(&head, empty(boxes::NO_QUARANTINE.of(language), "", html! {}));
     }
-    let body = html! { @for line in lines { (evidence(viewer, line)) } };
+    let body = html! { @for line in lines { (evidence(viewer, query, line)) } };
     panel_with(&head, "body", body, foot(viewer, pages, boxes::QUARANTINE_PAGES))
 }
 
-fn evidence(viewer: &Viewer, line: &QuarantineLine) -> Markup {
+fn evidence(viewer: &Viewer, query: &BoxesPageQuery, line: &QuarantineLine) -> Markup {
     let language = viewer.language;
     let number = line.number.to_string();
     let values = [("n", number.as_str()), ("pool", line.pool.as_str())];
@@ -246,7 +263,7 @@ fn evidence(viewer: &Viewer, line: &QuarantineLine) -> Markup {
         pool: line.pool.clone(),
         number: Some(line.number),
         ask: "unquarantine".to_owned(),
-        ..BoxesPageQuery::default()
+        ..if line.pool == query.pool { query.clone() } else { query.of_other_pool() }
     };
     html! {
         div.ev {

@@ -30,6 +30,19 @@ page_query! {
     }
 }
 
+impl BoxesPageQuery {
+    /// The state of the page without the choice of a pool, and without positions in its lists.
+    pub fn of_other_pool(&self) -> Self {
+        BoxesPageQuery {
+            pools: self.pools,
+            quarantined: self.quarantined,
+            queue_sort: self.queue_sort.clone(),
+            leases_sort: self.leases_sort.clone(),
+            ..BoxesPageQuery::default()
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -8,6 +8,7 @@ use super::query::BoxesPageQuery;
 use crate::address::encoded;
 use crate::format::{age, count, counted, since, visible_text};
 use crate::parts::act::{CREATE_POOL, command, command_menu, list_lines_at};
+use crate::parts::boxes::BoxCondition;
 use crate::parts::dialog::ask_dialog;
 use crate::parts::icon::{Glyph, icon};
 use crate::parts::mark::{StateMark, Tone, state};
@@ -64,7 +65,7 @@ pub fn pools_in_full(viewer: &Viewer, query: &BoxesPageQuery, model: &BoxesPageM
             } @else {
                 div.grid {
                     @for pool in &model.pools {
-                        (pool_grid(viewer, pool, (pool.name == model.chosen).then_some(&model.pages.boxes)))
+                        (pool_grid(viewer, query, pool, (pool.name == model.chosen).then_some(&model.pages.boxes)))
                     }
                     @if model.pages.pools.has_others() {
                         div.c12 { (named_table_foot(viewer, &model.pages.pools, boxes::POOLS_PAGES.of(language))) }
@@ -73,7 +74,7 @@ pub fn pools_in_full(viewer: &Viewer, query: &BoxesPageQuery, model: &BoxesPageM
                         (queue(viewer, query, pool, &model.queue, &model.pages.queue))
                         (leases(viewer, query, pool, &model.leases, &model.pages.leases))
                     }
-                    (quarantine(viewer, &model.quarantine, &model.pages.quarantine))
+                    (quarantine(viewer, query, &model.quarantine, &model.pages.quarantine))
                 }
             }
         }
@@ -104,16 +105,27 @@ pub fn boxes_sentence(viewer: &Viewer, model: &BoxesPageModel) -> String {
     parts.join(" ")
 }
 
+/// The action that the state of a box allows.
+fn action_of_box(viewer: &Viewer, query: &BoxesPageQuery, one: &OneBox) -> Markup {
+    let (ask, words) = match (one.condition, &one.lease) {
+        (BoxCondition::Quarantined, _) => ("unquarantine", boxes::BACK_IN_USE),
+        (_, Some(_)) => ("revoke", boxes::REVOKE),
+        _ => ("quarantine", boxes::QUARANTINE_IT),
+    };
+    let lease = one.lease.as_ref().map(|lease| lease.id.clone()).unwrap_or_default();
+    let address = BoxesPageQuery { ask: ask.to_owned(), lease, ..query.clone() }.address();
+    html! { a.btn.sm href=(address) { (words.of(viewer.language)) } }
+}
+
 fn one_box(viewer: &Viewer, query: &BoxesPageQuery, one: &OneBox) -> Markup {
     let language = viewer.language;
     let close = BoxesPageQuery { number: None, ask: String::new(), ..query.clone() }.address();
-    let ask = BoxesPageQuery { ask: "quarantine".to_owned(), ..query.clone() }.address();
     let number = one.number.to_string();
     let (_, glyph, word) = one.condition.looks();
     let body = html! {
         section {
             p.answer { (state(language, StateMark::new(glyph, Tone::Plain, word))) }
-            @if viewer.rights.boxes { div.acts.mt { a.btn.sm href=(ask) { (boxes::QUARANTINE_IT.of(language)) } } }
+            @if viewer.rights.boxes { div.acts.mt { (action_of_box(viewer, query, one)) } }
         }
         section {
             dl.kv {
@@ -132,4 +144,43 @@ fn one_box(viewer: &Viewer, query: &BoxesPageQuery, one: &OneBox) -> Markup {
         }
     };
     side_panel(viewer, &boxes::BOX_TITLE.fill(language, &[("n", &number)]), &one.pool, &close, body)
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::tz::TimeZone;
+
+    use super::*;
+    use crate::pages::boxes::LeaseLine;
+    use crate::text::Language;
+    use crate::viewer::Moment;
+
+    #[test]
+    fn the_panel_of_a_box_offers_only_an_accepted_action() {
+        let mut viewer = Viewer::without_session(Language::English, TimeZone::UTC, Moment(0));
+        viewer.rights.boxes = true;
+        let query =
+            BoxesPageQuery { pool: "p".into(), from: Some(100), ..BoxesPageQuery::default() };
+        let offered = |condition, is_leased: bool| {
+            let lease = LeaseLine { id: "17".into(), ..LeaseLine::default() };
+            let one = OneBox {
+                pool: "p".into(),
+                number: 3,
+                condition,
+                since: Moment(0),
+                lease: is_leased.then_some(lease),
+                failures: 0,
+                slot: None,
+                output: String::new(),
+            };
+            action_of_box(&viewer, &query, &one).into_string()
+        };
+        let free = offered(BoxCondition::Free, false);
+        assert!(free.contains("ask=quarantine") && free.contains("from=100"), "{free}");
+        for condition in [BoxCondition::Leased, BoxCondition::Preparing] {
+            let leased = offered(condition, true);
+            assert!(leased.contains("ask=revoke&amp;lease=17"), "{leased}");
+        }
+        assert!(offered(BoxCondition::Quarantined, false).contains("ask=unquarantine"));
+    }
 }

@@ -71,6 +71,8 @@ conditions! {
 pub struct FileLine {
     /// As the API writes it, with control characters.
     pub name: String,
+    /// The name in forms: percent-encoded, any bytes.
+    pub key: String,
     /// Place in the ranking, from 1; `None` for a file that is not ranked.
     pub rank: Option<u64>,
     /// State.
@@ -81,6 +83,8 @@ pub struct FileLine {
     pub is_pinned: bool,
     /// Hosts that hold it, and whether each of them is down.
     pub hosts: Vec<(String, bool)>,
+    /// Number of all hosts that hold it; `hosts` may have fewer.
+    pub hosts_total: u64,
     /// Hits in the last 10 minutes.
     pub hits: u64,
     /// Hits over time, oldest first; empty if the node has no series.

@@ -119,21 +119,20 @@ fn filters(viewer: &Viewer, query: &FilesPageQuery, model: &FilesPageModel) -> F
     let language = viewer.language;
     let totals = model.totals;
     let base = base(query);
-    let choices: [(Option<FileStateFilter>, Text, Option<u64>); 7] = [
+    // A state without a count is offered all the same: its files are many to count.
+    let choices: [(Option<FileStateFilter>, Text, Option<u64>); 8] = [
         (None, common::ALL, Some(totals.all)),
         (Some(FileStateFilter::Placed), states::PLACED, Some(totals.placed)),
         (Some(FileStateFilter::Waiting), states::WAITING, Some(totals.waiting)),
         (Some(FileStateFilter::Hot), files::HOT, Some(totals.hot)),
         (Some(FileStateFilter::OutOfReach), states::OUT_OF_REACH, totals.out_of_reach),
-        (Some(FileStateFilter::Problem), files::PROBLEM, totals.problem.filter(|files| *files > 0)),
-        (Some(FileStateFilter::Copying), states::COPYING, None),
+        (Some(FileStateFilter::Problem), files::PROBLEM, totals.problem),
+        (Some(FileStateFilter::Copying), states::COPYING, Some(totals.copying)),
+        (Some(FileStateFilter::Ignored), states::IGNORED, totals.ignored),
     ];
     let mut row = Vec::new();
     for (state, words, rows) in choices {
         let is_current = query.state == state;
-        if rows.is_none() && !is_current {
-            continue;
-        }
         row.push(FilterChoice {
             words: words.of(language).to_owned(),
             rows,
@@ -176,6 +175,19 @@ fn tokens(viewer: &Viewer, query: &FilesPageQuery) -> Markup {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::text::Language;
+    use crate::viewer::Moment;
+
+    #[test]
+    fn every_state_of_a_file_is_a_choice() {
+        let utc = jiff::tz::TimeZone::UTC;
+        let viewer = Viewer::without_session(Language::English, utc, Moment(0));
+        let bar = filters(&viewer, &FilesPageQuery::default(), &FilesPageModel::default());
+        for (word, _) in FileStateFilter::WORDS {
+            let address = format!("/console/files?state={word}");
+            assert!(bar.states.iter().any(|choice| choice.address == address), "{word}");
+        }
+    }
 
     #[test]
     fn a_filter_is_a_command_only_as_a_whole() {

@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use super::model::{FileLine, FilesPageModel};
 use super::query::FilesPageQuery;
-use crate::address::{ROOT, encoded, host_page};
+use crate::address::{ROOT, host_page};
 use crate::format::{bytes, count, counted, file_name, percent_number, short_host, visible_text};
 use crate::parts::act::command;
 use crate::parts::bulk::{BulkBar, BulkSum, PickBox, PickTable, bulk_bar, bulk_button, pick_cell};
@@ -63,7 +63,7 @@ fn base(query: &FilesPageQuery) -> FilesPageQuery {
 fn bulk(viewer: &Viewer, query: &FilesPageQuery, model: &FilesPageModel) -> Markup {
     let language = viewer.language;
     let hidden = base(query);
-    let picked = |line: &&FileLine| query.pick.contains(&encoded(&line.name));
+    let picked = |line: &&FileLine| query.pick.contains(&line.key);
     let bar = BulkBar {
         form: FORM,
         picked: query.pick.len() as u64,
@@ -109,16 +109,15 @@ fn nothing(viewer: &Viewer, query: &FilesPageQuery, model: &FilesPageModel) -> M
 /// One row of the table, with its link to the panel "Why?".
 pub fn file_row(viewer: &Viewer, query: &FilesPageQuery, line: &FileLine) -> Markup {
     let language = viewer.language;
-    let picked_name = encoded(&line.name);
-    let is_picked = query.pick.contains(&picked_name);
+    let is_picked = query.pick.contains(&line.key);
     let is_open = query.why == line.name;
     let shown = visible_text(&line.name);
     let pick =
-        PickBox { form: FORM, value: &picked_name, shown: &shown, is_picked, amount: line.size };
+        PickBox { form: FORM, value: &line.key, shown: &shown, is_picked, amount: line.size };
     let why = FilesPageQuery { why: line.name.clone(), ..query.clone() }.address();
     let dash = || "–".to_owned();
     html! {
-        tr #{ "file-" (picked_name) } class=[is_open.then_some("open")] aria-selected=[is_picked.then_some("true")] {
+        tr #{ "file-" (line.key) } class=[is_open.then_some("open")] aria-selected=[is_picked.then_some("true")] {
             @if viewer.rights.storage { (pick_cell(viewer, &pick)) }
             td.num data-l=(common::RANK.of(language)) { (line.rank.map_or_else(dash, count)) }
             td.file data-l="" {
@@ -140,7 +139,7 @@ pub fn file_row(viewer: &Viewer, query: &FilesPageQuery, line: &FileLine) -> Mar
 }
 
 fn hosts_of(viewer: &Viewer, line: &FileLine) -> Markup {
-    let rest = line.hosts.len().saturating_sub(HOSTS_SHOWN);
+    let rest = line.hosts_total.saturating_sub(line.hosts.len().min(HOSTS_SHOWN) as u64);
     html! {
         div.chips {
             @if line.hosts.is_empty() { span.muted { "–" } }
@@ -150,14 +149,14 @@ fn hosts_of(viewer: &Viewer, line: &FileLine) -> Markup {
                     @if *is_down { span.vh { " " (states::DOWN.of(viewer.language)) } }
                 }
             }
-            @if rest > 0 { span.muted { (files::MORE_COPIES.fill(viewer.language, &[("n", &count(rest as u64))])) } }
+            @if rest > 0 { span.muted { (files::MORE_COPIES.fill(viewer.language, &[("n", &count(rest))])) } }
         }
     }
 }
 
 fn hits(line: &FileLine) -> Markup {
     let words = count(line.hits);
-    if line.curve.is_empty() {
+    if line.curve.len() < 2 {
         return html! { (words) };
     }
     let tone = if line.is_hot { Tone::Hot } else { Tone::Plain };

@@ -6,7 +6,7 @@ use crate::parts::dialog::AskDialog;
 use crate::parts::icon::Glyph;
 use crate::parts::mark::{StateMark, Tone};
 use crate::parts::table::RowPage;
-use crate::text::{Text, states};
+use crate::text::{Text, hosts, states};
 use crate::viewer::Moment;
 
 /// The health of a host.
@@ -54,6 +54,8 @@ pub enum HostRoleWord {
     /// It takes copies.
     #[default]
     Destination,
+    /// It serves masters and takes copies.
+    Both,
 }
 
 impl HostRoleWord {
@@ -62,7 +64,18 @@ impl HostRoleWord {
         match self {
             HostRoleWord::Source => states::SOURCE,
             HostRoleWord::Destination => states::DESTINATION,
+            HostRoleWord::Both => hosts::ROLE_BOTH,
         }
+    }
+
+    /// It takes copies.
+    pub const fn is_destination(self) -> bool {
+        matches!(self, HostRoleWord::Destination | HostRoleWord::Both)
+    }
+
+    /// It serves masters.
+    pub const fn is_source(self) -> bool {
+        matches!(self, HostRoleWord::Source | HostRoleWord::Both)
     }
 }
 

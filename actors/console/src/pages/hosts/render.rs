@@ -190,12 +190,14 @@ fn why_host(
         None => why::HOST_FINE.of(language).to_owned(),
     };
     let because = match line.role {
-        HostRoleWord::Destination => hosts::NOTHING_BECAUSE,
+        HostRoleWord::Destination | HostRoleWord::Both => hosts::NOTHING_BECAUSE,
         HostRoleWord::Source => hosts::NOTHING_FROM_BECAUSE,
     };
     // A source gets no copies, so nothing is checked there.
     let passed = match line.role {
-        HostRoleWord::Destination => not_in_the_way(reasons.first().map(|fact| fact.obstacle)),
+        HostRoleWord::Destination | HostRoleWord::Both => {
+            not_in_the_way(reasons.first().map(|fact| fact.obstacle))
+        }
         HostRoleWord::Source => Vec::new(),
     };
     let lines = CommandLines::new(

@@ -165,7 +165,7 @@ fn disk_of(viewer: &Viewer, line: &HostLine) -> Markup {
         (None, HostRoleWord::Source) => {
             html! { span.muted { (hosts::SERVES_MASTERS.of(language)) } }
         }
-        (None, HostRoleWord::Destination) => {
+        (None, HostRoleWord::Destination | HostRoleWord::Both) => {
             html! { span.muted { (common::NOT_KNOWN.of(language)) } }
         }
     }

@@ -1,6 +1,7 @@
 //! The facts of the page Plan.
 
 use crate::pages::why::PassedReason;
+use crate::parts::table::RowPage;
 use crate::viewer::Moment;
 
 /// A copy of the round.
@@ -197,8 +198,12 @@ pub struct PlanPageModel {
     pub spared: Vec<SparedLine>,
     /// Files for which room was sought.
     pub exchanges: Vec<ExchangeLine>,
+    /// Number of these files; `exchanges` may have fewer.
+    pub exchanges_total: u64,
     /// Files that were passed over, by reason.
     pub passed: Vec<PassedLine>,
     /// Pauses after failures.
     pub back_offs: Vec<BackOffLine>,
+    /// Position within the list that is shown alone.
+    pub page: RowPage,
 }

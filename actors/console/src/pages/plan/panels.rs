@@ -18,7 +18,7 @@ use crate::parts::filter::{order_menu, orders};
 use crate::parts::icon::{Glyph, shape};
 use crate::parts::mark::{Tone, state_saying, tag};
 use crate::parts::panel::{PanelHead, flush_panel, panel};
-use crate::parts::table::{TableColumn, column_head};
+use crate::parts::table::{TableColumn, column_head, table_foot};
 use crate::text::{Text, common, plan, states};
 use crate::viewer::Viewer;
 
@@ -58,7 +58,12 @@ fn all_link(
     let all = list.to_owned();
     let address = PlanPageQuery { all, after: String::new(), ..query.clone() }.address();
     let words = common::ALL_N.fill(viewer.language, &[("n", &count(total))]);
-    (shown as u64 != total).then_some((words, address))
+    (shown as u64 != total && query.all != list).then_some((words, address))
+}
+
+/// The steps through a list that is shown alone.
+fn foot(viewer: &Viewer, query: &PlanPageQuery, model: &PlanPageModel, list: &str) -> Markup {
+    html! { @if query.all == list && model.page.has_others() { (table_foot(viewer, &model.page)) } }
 }
 
 fn file_address(name: &str) -> String {
@@ -75,7 +80,10 @@ pub fn copies(viewer: &Viewer, query: &PlanPageQuery, model: &PlanPageModel) -> 
         return empty_panel(viewer, head, plan::NO_COPIES, "");
     }
     let address = |copies_sort: SortBy| {
-        format!("{}#line", PlanPageQuery { copies_sort, ..query.clone() }.address())
+        format!(
+            "{}#line",
+            PlanPageQuery { copies_sort, after: String::new(), ..query.clone() }.address()
+        )
     };
     let body = html! {
         div.narrows.filters { (orders(viewer, &order_menu(viewer, &COPIES, &query.copies_sort, &address))) }
@@ -84,6 +92,7 @@ pub fn copies(viewer: &Viewer, query: &PlanPageQuery, model: &PlanPageModel) -> 
             thead { tr { @for column in &COPIES { (column_head(viewer, column, &query.copies_sort, &address)) } } }
             tbody { @for line in &model.copies { (copy_row(viewer, line)) } }
         }
+        (foot(viewer, query, model, "copies"))
     };
     flush_panel(&head, body)
 }
@@ -155,7 +164,10 @@ pub fn removals(viewer: &Viewer, query: &PlanPageQuery, model: &PlanPageModel) -
         return empty_panel(viewer, head, plan::NO_REMOVALS, effect);
     }
     let address = |removals_sort: SortBy| {
-        format!("{}#removals", PlanPageQuery { removals_sort, ..query.clone() }.address())
+        format!(
+            "{}#removals",
+            PlanPageQuery { removals_sort, after: String::new(), ..query.clone() }.address()
+        )
     };
     let body = html! {
         @if !effect.is_empty() { p.says { (effect) } }
@@ -163,6 +175,7 @@ pub fn removals(viewer: &Viewer, query: &PlanPageQuery, model: &PlanPageModel) -
             thead { tr { @for column in &REMOVALS { (column_head(viewer, column, &query.removals_sort, &address)) } } }
             tbody { @for line in &model.removals { (removal_row(viewer, line)) } }
         }
+        (foot(viewer, query, model, "removals"))
     };
     flush_panel(&head, body)
 }
@@ -194,10 +207,12 @@ pub fn spared(viewer: &Viewer, model: &PlanPageModel) -> Markup {
 }
 
 /// Files for which room was sought.
-pub fn exchanges(viewer: &Viewer, model: &PlanPageModel) -> Markup {
+pub fn exchanges(viewer: &Viewer, query: &PlanPageQuery, model: &PlanPageModel) -> Markup {
     let language = viewer.language;
     let mut head = head(viewer, "c5 full-md", "exchanges", plan::EXCHANGES);
     head.remark = plan::EXCHANGES_REMARK.of(language).to_owned();
+    let shown = model.exchanges.len();
+    head.link = all_link(viewer, query, "exchanges", shown, model.exchanges_total);
     if model.exchanges.is_empty() {
         return empty_panel(viewer, head, plan::NO_EXCHANGES, "");
     }
@@ -205,6 +220,7 @@ pub fn exchanges(viewer: &Viewer, model: &PlanPageModel) -> Markup {
         ul.list {
             @for line in &model.exchanges { li { (exchange(viewer, line)) } }
         }
+        (foot(viewer, query, model, "exchanges"))
     };
     flush_panel(&head, body)
 }

@@ -54,14 +54,14 @@ pub fn round_in_full(viewer: &Viewer, query: &PlanPageQuery, model: &PlanPageMod
         @match query.all.as_str() {
             "copies" => div.grid { (copies(viewer, query, model)) },
             "removals" => div.grid { (removals(viewer, query, model)) },
-            "exchanges" => div.grid { (exchanges(viewer, model)) },
+            "exchanges" => div.grid { (exchanges(viewer, query, model)) },
             _ => {
                 (figure_strip("plan-figures", "s4", plan::NEXT_ROUND.of(language), &figures(viewer, model)))
                 div.grid {
                     (copies(viewer, query, model))
                     (removals(viewer, query, model))
                     @if !model.spared.is_empty() { (spared(viewer, model)) }
-                    (exchanges(viewer, model))
+                    (exchanges(viewer, query, model))
                     @if !model.passed.is_empty() { (passed(viewer, model)) }
                     (back_offs(viewer, model))
                 }
@@ -118,7 +118,7 @@ fn figures(viewer: &Viewer, model: &PlanPageModel) -> Vec<Figure> {
         figure(plan::REMOVALS, model.removals_total, "removals", from),
         figure(
             plan::EXCHANGES,
-            model.exchanges.len() as u64,
+            model.exchanges_total,
             "exchanges",
             plan::EXCHANGES_REMARK.of(language).to_owned(),
         ),

@@ -25,7 +25,7 @@ page_query! {
         version: String,
         /// Only versions before this one.
         older: String,
-        /// Action whose dialog is open: `revert`.
+        /// Action whose dialog is open: `revert` or `reload`.
         ask: String,
     }
 }

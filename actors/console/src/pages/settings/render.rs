@@ -5,9 +5,9 @@ use maud::{Markup, html};
 use super::differences::{difference_table, nodes};
 use super::model::{SettingEffect, SettingLine, SettingsPageModel, SettingsPageQuery, ValueOrigin};
 use super::record::record_panel;
-use crate::address::{ROOT, SortBy};
+use crate::address::SortBy;
 use crate::format::{count, counted, node_text, time_tag, visible_text, with_code};
-use crate::parts::act::{ACT_FORM, CommandLines, command_lines, command_menu};
+use crate::parts::act::{CommandLines, command_lines, command_menu};
 use crate::parts::dialog::ask_dialog;
 use crate::parts::filter::{FilterBar, FilterChoice, FilterMenu, ROWS, filter_bar, order_menu};
 use crate::parts::icon::Glyph;
@@ -105,9 +105,8 @@ fn reload_foot(viewer: &Viewer, model: &SettingsPageModel) -> Markup {
                 };
                 span { (words.of(language)) }
             } @else if viewer.rights.config {
-                button.btn.sm.go type="submit" form=(ACT_FORM) formaction={ (ROOT) "/settings/reload" } {
-                    (access::RELOAD_CONFIRM.fill(language, &[("n", &changes)]))
-                }
+                @let ask = SettingsPageQuery { ask: "reload".to_owned(), ..SettingsPageQuery::default() };
+                a.btn.sm.go href=(ask.address()) { (access::RELOAD_CONFIRM.fill(language, &[("n", &changes)])) "…" }
             }
         }
     }
@@ -124,11 +123,11 @@ fn effect(viewer: &Viewer, line: &SettingLine) -> Markup {
         @match line.origin {
             // These sources are read only at the start of the process.
             ValueOrigin::Environment | ValueOrigin::CommandLine => {
-                (tag(Some(Glyph::Retry), Tone::Warn, access::AFTER_RESTART.of(language)))
-                small {
-                    @if line.origin == ValueOrigin::Environment { (access::BEHIND_ENVIRONMENT.of(language)) }
-                    @else { (access::BEHIND_LINE.of(language)) }
-                }
+                @let words = match line.origin {
+                    ValueOrigin::Environment => access::BEHIND_ENVIRONMENT,
+                    _ => access::BEHIND_LINE,
+                };
+                span title=(words.of(language)) { (tag(Some(Glyph::Retry), Tone::Warn, access::AFTER_RESTART.of(language))) }
             }
             _ if line.needs_restart => (tag(Some(Glyph::Retry), Tone::Warn, access::AFTER_RESTART.of(language))),
             _ if line.is_on_record => span.soft { (access::AT_RECORD.of(language)) },

@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use super::model::{FoundPath, NewLink};
 use super::query::SharesPageQuery;
 use crate::address::ROOT;
-use crate::format::{bytes, day_and_time, duration, visible_text};
+use crate::format::{bytes, day_and_time, duration, node_sentence, visible_text};
 use crate::parts::act::{command, command_lines, followed_lines};
 use crate::parts::mark::Tone;
 use crate::parts::notice::notice;
@@ -90,7 +90,7 @@ fn found(viewer: &Viewer, found: &FoundPath) -> Markup {
         FoundPath::NotLooked => shares::NEW_PATH_HINT.of(language).to_owned(),
         FoundPath::File(size) => shares::FOUND_FILE.fill(language, &[("size", &bytes(*size))]),
         FoundPath::Directory => shares::FOUND_DIRECTORY.of(language).to_owned(),
-        FoundPath::Refused(why) => visible_text(why),
+        FoundPath::Refused(why) => node_sentence(language, why),
     };
     let class = if matches!(found, FoundPath::Refused(_)) { "hint badt" } else { "hint" };
     html! { span #new-found class=(class) role="status" { (words) } }

@@ -125,6 +125,8 @@ pub struct NewLink {
 /// Everything that the page shows.
 #[derive(Clone, Debug, Default)]
 pub struct SharesPageModel {
+    /// The first failing webhooks, each with its last failure in the words of the node.
+    pub failing_hooks: Vec<(String, String)>,
     /// No directory is named that links could give out.
     pub has_no_root: bool,
     /// Links by state.

@@ -5,7 +5,9 @@ use maud::{Markup, html};
 use super::model::{ShareCondition, ShareLine};
 use super::query::SharesPageQuery;
 use crate::address::ROOT;
-use crate::format::{bytes, count, day_and_time, file_name, time_tag, until_tag, visible_text};
+use crate::format::{
+    bytes, count, day_and_time, file_name, node_sentence, time_tag, until_tag, visible_text,
+};
 use crate::parts::act::command;
 use crate::parts::dialog::{AskDialog, ask_dialog};
 use crate::parts::mark::state;
@@ -109,7 +111,7 @@ fn downloads(viewer: &Viewer, model: &OneSharePageModel) -> Markup {
         ..PanelHead::default()
     };
     if !model.unlogged.is_empty() {
-        return flush_panel(&head, empty(&model.unlogged, "", html! {}));
+        return flush_panel(&head, empty(&node_sentence(language, &model.unlogged), "", html! {}));
     }
     if model.downloads.is_empty() {
         return flush_panel(&head, empty(shares::NO_DOWNLOADS.of(language), "", html! {}));

@@ -7,11 +7,13 @@ use super::model::SharesPageModel;
 use super::query::{ShareStateFilter, SharesPageQuery};
 use super::rows::{COLUMNS, share_rows};
 use crate::address::SortBy;
-use crate::format::{age, count, counted, day_and_time};
+use crate::format::{age, count, counted, day_and_time, node_sentence, visible_text};
 use crate::parts::act::{CommandLines, command_menu, list_lines_at};
 use crate::parts::dialog::ask_dialog;
 use crate::parts::filter::{self, FilterBar, FilterChoice, ROWS, filter_bar, order_menu};
 use crate::parts::icon::{Glyph, icon};
+use crate::parts::mark::Tone;
+use crate::parts::notice::notice;
 use crate::parts::panel::{PanelHead, page_head, panel};
 use crate::parts::table::order_in_force;
 use crate::parts::timeline::end_timeline;
@@ -36,6 +38,7 @@ pub fn render(query: &SharesPageQuery, model: &SharesPageModel, viewer: &Viewer)
         }
     };
     let rows = html! {
+        (failing_hooks(viewer, model))
         @if !model.columns.is_empty() { (timeline(viewer, model)) }
         (filter_bar(viewer, &filters(viewer, query, model)))
         (share_rows(viewer, query, model))
@@ -100,6 +103,21 @@ pub fn sentence(viewer: &Viewer, model: &SharesPageModel) -> String {
         }
     }
     text
+}
+
+/// The failing webhooks by name, each with its last failure. Its id is `shares-hooks`, for live updates.
+pub fn failing_hooks(viewer: &Viewer, model: &SharesPageModel) -> Markup {
+    let language = viewer.language;
+    let rest = model.totals.failing_hooks.saturating_sub(model.failing_hooks.len() as u64);
+    html! {
+        div #shares-hooks {
+            @for (name, reason) in &model.failing_hooks {
+                @let title = shares::HOOK_FAILS.fill(language, &[("hook", &visible_text(name))]);
+                div.mb { (notice(Tone::Warn, &title, html! { p { (node_sentence(language, reason)) } }, html! {})) }
+            }
+            @if rest > 0 { p.soft.mb { (common::AND_MORE.fill(language, &[("n", &count(rest))])) } }
+        }
+    }
 }
 
 /// The ends of the next 30 days. Its id is `shares-timeline`, for live updates.

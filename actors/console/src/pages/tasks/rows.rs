@@ -91,7 +91,12 @@ fn bulk(viewer: &Viewer, query: &TasksPageQuery, model: &TasksPageModel) -> Mark
 
 fn nothing(viewer: &Viewer, query: &TasksPageQuery, model: &TasksPageModel) -> Markup {
     let language = viewer.language;
-    if query.q.is_empty() && query.state == Some(TaskStateFilter::Failed) && query.host.is_empty() {
+    let is_of_all_failed = TasksPageQuery {
+        state: Some(TaskStateFilter::Failed),
+        sort: query.sort.clone(),
+        ..TasksPageQuery::default()
+    };
+    if base(query) == is_of_all_failed {
         let done = count(model.totals.done_lately);
         let body = tasks::EMPTY_FAILED_BODY.fill(language, &[("n", &done)]);
         return empty(tasks::EMPTY_FAILED.of(language), &body, html! {});

@@ -12,7 +12,7 @@ use crate::parts::act::{CommandLines, as_command, command_lines, post_button};
 use crate::parts::icon::Glyph;
 use crate::parts::mark::{Tone, state, state_saying};
 use crate::parts::why::side_panel;
-use crate::text::{common, frame, states, why};
+use crate::text::{common, frame, plan, states, why};
 use crate::viewer::{Moment, Viewer};
 
 /// Refusing destinations with a row of their own.
@@ -62,6 +62,8 @@ pub struct HeldCopy {
 pub struct WhyFile {
     /// As the API writes it, with control characters.
     pub name: String,
+    /// The name in forms: percent-encoded, any bytes.
+    pub key: String,
     /// The answer of the planner.
     pub answer: Option<WhyAnswer>,
     /// The reason, if the planner passed it over.
@@ -213,17 +215,22 @@ fn actions(viewer: &Viewer, file: &WhyFile) -> Markup {
     let (verb, words) = if file.is_pinned { ("unpin", why::UNPIN) } else { ("pin", why::PIN) };
     let words = words.of(language);
     // A picked name is percent-encoded itself.
-    let dialog = format!("{ROOT}/files?ask={verb}&pick={}&why={name}", encoded(&name));
+    let dialog =
+        |ask: &str| format!("{ROOT}/files?ask={ask}&pick={}&why={name}", encoded(&file.key));
     // The node copies a held file only if it is pinned.
-    let (copy_class, pin_class) = match file.is_out_of_reach() && !file.is_pinned {
-        true => ("btn sm", "btn sm go"),
-        false => ("btn sm go", "btn sm"),
-    };
+    let is_held = !file.copies.is_empty() && !file.is_pinned;
+    let pin_class = if is_held { "btn sm go" } else { "btn sm" };
+    let copy_words = why::COPY_NOW.of(language);
     html! {
         div.acts.mt {
-            a class=(copy_class) href={ (ROOT) "/files?ask=copy&pick=" (name) "&why=" (name) } { (why::COPY_NOW.of(language)) }
-            (post_button(&format!("{ROOT}/files/{name}/{verb}"), pin_class, html! { (words) }))
-            (as_command(viewer, words, &dialog))
+            @if is_held {
+                span.btn.sm role="link" aria-disabled="true" aria-describedby="pin-first" { (copy_words) }
+            } @else {
+                a.btn.sm.go href=(dialog("copy")) { (copy_words) }
+            }
+            (post_button(&format!("{ROOT}/files/{}/{verb}", file.key), pin_class, html! { (words) }))
+            (as_command(viewer, words, &dialog(verb)))
+            @if is_held { span #pin-first .muted { (plan::MAP_PIN_FIRST.of(language)) } }
         }
     }
 }
@@ -365,6 +372,8 @@ mod tests {
                     is_down: true,
                 }],
                 copies,
+                name: "100%41.mpg".to_owned(),
+                key: "100%2541.mpg".to_owned(),
                 master_dir: Some("/m".to_owned()),
                 lost_at: Some(Moment(3_600_000)),
                 ..WhyFile::default()
@@ -384,5 +393,11 @@ mod tests {
         assert!(shown.contains(both), "{shown}");
         let shown = panel(vec![copy(31, true), copy(32, false)]);
         assert!(shown.contains("A host holds it already."), "{shown}");
+        // A further copy of an unpinned file would be refused.
+        assert!(!shown.contains("ask=copy") && shown.contains("only of a pinned file"), "{shown}");
+        let shown = panel(Vec::new());
+        assert!(shown.contains("ask=copy") && !shown.contains("pin-first"), "{shown}");
+        let asked = format!("ask=copy&amp;pick={}", encoded("100%2541.mpg"));
+        assert!(shown.contains(&asked) && shown.contains("/files/100%2541.mpg/pin"), "{shown}");
     }
 }

@@ -14,7 +14,7 @@ pub use model::{
     WaitLine, YardFigures, YardPageModel,
 };
 pub use panels::{copies, disks, ending, flow, hot, pools, recent, waits};
-pub use render::{render, yard_verdict};
+pub use render::{ALL_TROUBLES, render, yard_verdict};
 pub use traffic::{TRAFFIC_TABLE, figures_table, traffic, traffic_table};
 pub use trouble::{EndedTrouble, Trouble, TroubleCause, TroublePlace, by_urgency};
 pub use trouble_text::row as trouble_row;

@@ -57,6 +57,8 @@ pub struct VerdictFacts {
     pub hosts: u64,
     /// Inputs that were read.
     pub inputs: u64,
+    /// Every trouble has a row.
+    pub shows_all: bool,
 }
 
 impl VerdictFacts {

@@ -16,8 +16,14 @@ use crate::parts::verdict::{Severity, VerdictText, verdict};
 use crate::text::{common, frame, hosts, yard};
 use crate::viewer::{Moment, Viewer};
 
-/// Troubles with a row of their own; further ones are counted.
+/// Troubles with a row of their own on the first screen; further ones are counted.
 const ROWS: usize = 5;
+
+/// Troubles of the longest list.
+const ALL_ROWS: usize = 500;
+
+/// The query of the page with all troubles.
+pub const ALL_TROUBLES: &str = "troubles=all";
 
 /// The content of the page.
 pub fn render(model: &YardPageModel, viewer: &Viewer) -> Markup {
@@ -42,7 +48,7 @@ pub fn render(model: &YardPageModel, viewer: &Viewer) -> Markup {
     }
 }
 
-/// The verdict: one sentence, and the five worst troubles.
+/// The verdict: one sentence, and the five worst troubles, or all of them.
 pub fn yard_verdict(viewer: &Viewer, facts: &VerdictFacts) -> Markup {
     let language = viewer.language;
     let sorted = by_urgency(&facts.troubles);
@@ -53,9 +59,14 @@ pub fn yard_verdict(viewer: &Viewer, facts: &VerdictFacts) -> Markup {
         None => Tone::Ok,
     };
     let mut checked = Vec::new();
-    if sorted.len() > ROWS {
-        let rest = (sorted.len() - ROWS) as u64;
-        checked.push(html! { b { (yard::MORE_TROUBLES.fill(language, &[("n", &count(rest))])) } });
+    let rows = if facts.shows_all { ALL_ROWS } else { ROWS };
+    if sorted.len() > rows {
+        let rest = count((sorted.len() - rows) as u64);
+        let words = yard::MORE_TROUBLES.fill(language, &[("n", &rest)]);
+        checked.push(match facts.shows_all {
+            true => html! { b { (words) } },
+            false => html! { a.more href={ (ROOT) "?" (ALL_TROUBLES) } { (words) } },
+        });
     }
     if sorted.is_empty() && facts.is_bare() {
         checked.push(html! { a.more href={ (ROOT) "/guide/first-yard" } { (hosts::HOW_TO_ADD.of(language)) } });
@@ -78,7 +89,7 @@ pub fn yard_verdict(viewer: &Viewer, facts: &VerdictFacts) -> Markup {
         tone,
         sentence: sentence(viewer, facts),
         remark: remark(viewer, facts),
-        rows: sorted.iter().take(ROWS).map(|trouble| row(viewer, trouble)).collect(),
+        rows: sorted.iter().take(rows).map(|trouble| row(viewer, trouble)).collect(),
         checked,
     };
     verdict(viewer, &text)
@@ -153,6 +164,26 @@ mod tests {
     use super::*;
     use crate::pages::yard::TroublePlace;
     use crate::text::Language;
+
+    #[test]
+    fn further_troubles_are_behind_a_link() {
+        let viewer = Viewer::without_session(Language::English, TimeZone::UTC, Moment(60_000));
+        let trouble = |number: u64| Trouble {
+            cause: TroubleCause::Suspect { host: format!("h{number}:1") },
+            since: None,
+        };
+        let shown = |shows_all| {
+            let troubles = (0..7).map(trouble).collect();
+            let facts = VerdictFacts { troubles, shows_all, hosts: 7, ..VerdictFacts::default() };
+            yard_verdict(&viewer, &facts).into_string()
+        };
+        let first = shown(false);
+        assert_eq!(first.matches("class=\"trouble\"").count(), 5, "{first}");
+        assert!(first.contains("href=\"/console?troubles=all\">2 more"), "{first}");
+        let all = shown(true);
+        assert_eq!(all.matches("class=\"trouble\"").count(), 7, "{all}");
+        assert!(!all.contains("troubles=all"), "{all}");
+    }
 
     #[test]
     fn one_trouble_has_no_oldest_and_unserved_requests_are_amber() {

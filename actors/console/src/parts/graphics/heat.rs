@@ -37,6 +37,8 @@ pub struct HeatCell {
 pub struct HeatRow {
     /// Name of the file.
     pub name: String,
+    /// The name in forms: percent-encoded, any bytes.
+    pub key: String,
     /// Address of the file.
     pub address: String,
     /// Copies of the file.
@@ -78,6 +80,23 @@ impl HeatMap {
         self.hosts.get(column).is_some_and(|host| host.is_down)
     }
 
+    /// The host with most requests, and its share of all requests in percent. None without requests.
+    pub fn highest(&self) -> Option<(&HeatHost, f64)> {
+        let sums = self.host_sums();
+        let total: u64 = sums.iter().sum();
+        let (index, sum) = sums.iter().copied().enumerate().max_by_key(|pair| pair.1)?;
+        (total > 0)
+            .then(|| self.hosts.get(index))
+            .flatten()
+            .map(|host| (host, sum as f64 * 100.0 / total as f64))
+    }
+
+    /// Whether the highest host answers hardly more than its even share.
+    pub fn is_even(&self) -> bool {
+        let even = 100.0 / self.hosts.len().max(1) as f64;
+        self.hosts.len() > 1 && self.highest().is_some_and(|(_, share)| share <= NEARLY_EVEN * even)
+    }
+
     /// Whether one of several hosts answers far more of the requests than its even share.
     pub fn has_hot_spot(&self) -> bool {
         let sums = self.host_sums();
@@ -108,6 +127,9 @@ fn side(tone: usize) -> f64 {
     8.0 + 2.6 * tone as f64
 }
 
+/// Requests are spread evenly if no host has more than this multiple of its even share.
+const NEARLY_EVEN: f64 = 1.2;
+
 /// A host below this share of all requests is no hot spot, in percent.
 const HOT_SPOT: f64 = 10.0;
 
@@ -137,6 +159,8 @@ pub fn heat_map(viewer: &Viewer, map: &HeatMap) -> Markup {
                     @let aside = if host.is_down { 7.0 } else { 0.0 };
                     text x=(shown(x + aside)) y="72" text-anchor="middle" { (short_host(&host.host)) }
                 }
+                text x=(LEFT - 10.0) y="72" text-anchor="end" { (plan::MAP_MOST_FIRST.of(viewer.language)) }
+                text x="1020" y="72" { (plan::MAP_AN_HOUR.of(viewer.language)) }
                 @for (index, row) in map.rows.iter().enumerate() {
                     (heat_row(map, row, &steps, TOP + ROW * index as f64, wide))
                 }
@@ -223,6 +247,7 @@ pub fn heat_legend(viewer: &Viewer, map: &HeatMap) -> Markup {
                     }
                     @match tone {
                         1 => (plan::MAP_UNDER.fill(viewer.language, &[("n", &count(steps[1]))]))
+                        5 => (plan::MAP_AND_MORE.fill(viewer.language, &[("n", &count(steps[4]))]))
                         _ => (count(steps.get(tone - 1).copied().unwrap_or(0)))
                     }
                 }

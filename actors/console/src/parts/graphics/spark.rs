@@ -19,6 +19,10 @@ pub fn sized_spark(values: &[f32], width: f64, tone: Tone, label: &str) -> Marku
     let Some(last) = points.last().copied() else {
         return html! { span.muted { "–" } };
     };
+    if points.len() == 1 {
+        // One point is no curve.
+        return html! {};
+    }
     let mut line = String::from("M");
     for (index, (x, y)) in points.iter().enumerate() {
         let gap = if index == 0 { "" } else { " " };
@@ -101,5 +105,7 @@ mod tests {
             }
         }
         assert!(spark(&[], Tone::Plain, "none").into_string().contains('–'));
+        assert_eq!(spark(&[3.0], Tone::Plain, "one").into_string(), "");
+        assert!(spark(&[3.0, 4.0], Tone::Plain, "two").into_string().contains("<svg"));
     }
 }

@@ -5,6 +5,16 @@
 pub const REFUSALS: &[(&str, &str)] = &[
     // Files and copies.
     ("{file}: task {n} already copies it", "{file}: 작업 {n}이(가) 이미 복사하는 중"),
+    (
+        "{file}: all wanted copies exist ({hosts}); an extra copy would be removed again, unless the file is pinned",
+        "필요한 사본이 모두 있음: {file} ({hosts}). 파일을 고정하지 않으면 추가 사본은 다시 삭제됩니다",
+    ),
+    (
+        "the configuration changed since the page showed what a reload would do. Nothing was done. Look at the changes, \
+         and reload if you still want to.",
+        "페이지를 표시한 뒤 설정이 바뀌었습니다. 아무 작업도 하지 않았습니다. 변경 내용을 확인한 다음 필요하면 다시 읽으십시오.",
+    ),
+    ("the yard has no destination", "클러스터에 저장 서버가 없음"),
     ("task {n} already copies {file}", "작업 {n}이(가) 이미 복사하는 중: {file}"),
     (
         "task {n} is {state}: only a failed or cancelled task can be retried",
@@ -236,7 +246,7 @@ pub const REFUSALS: &[(&str, &str)] = &[
     ),
     (
         "the user {name} has no password: an administrator can set one",
-        "암호가 없는 사용자: {name}. 관리자가 설정할 수 있습니다",
+        "비밀번호가 없는 사용자: {name}. 관리자가 설정할 수 있습니다",
     ),
     (
         "this call needs {scope}, and {who} has {rights}: use a token with that scope, or ask an administrator",
@@ -336,7 +346,7 @@ pub const REFUSALS: &[(&str, &str)] = &[
     ("ttl_default: {why}", "점유 기간: {why}"),
     ("ttl: {why}", "유효 기간: {why}"),
     ("max_downloads: {why}", "다운로드 수: {why}"),
-    ("password: {why}", "암호: {why}"),
+    ("password: {why}", "비밀번호: {why}"),
     ("owner: {why}", "소유자: {why}"),
     ("note: {why}", "메모: {why}"),
     ("reason: {why}", "사유: {why}"),
@@ -348,7 +358,7 @@ pub const REFUSALS: &[(&str, &str)] = &[
     ("addresses: {why}", "주소: {why}"),
     ("host: {why}", "호스트: {why}"),
     ("path: {why}", "경로: {why}"),
-    ("since: {why}", "시작: {why}"),
+    ("since: {why}", "시작 시각: {why}"),
     ("until: {why}", "끝: {why}"),
     ("pick: {why}", "선택한 항목: {why}"),
 ];

@@ -29,7 +29,7 @@ texts! {
     QUARANTINE = "Quarantine", "격리";
     QUARANTINE_REMARK = "with the evidence", "근거 포함";
     BOX_N = "Box {n} of {pool}", "{pool} 박스 {n}";
-    SINCE_BY = "since {since}, {cause}", "격리 시각 {since}, {cause}";
+    SINCE_BY = "since {since}, {cause}", "{since} 격리, {cause}";
     BY_USER = "by {user}", "{user} 요청";
     AFTER_FAILURES = "after {failures} of its cleaning", "정리 {failures} 후";
     CLEANING_FAILED = "because its cleaning failed", "정리 실패";

@@ -10,7 +10,7 @@ texts! {
     RANK = "Rank", "역할";
     LEADER = "Leader", "리더";
     VOTER = "Voter", "투표 노드";
-    LEARNER = "Learner", "학습 노드";
+    LEARNER = "Learner", "러너";
     ADDRESS = "Address", "주소";
     BEHIND = "Behind", "뒤처진 항목";
     CONTACT = "Last contact", "마지막 응답";
@@ -41,7 +41,7 @@ texts! {
     ASK_INVITE_TEXT = "The page shows a secret once. A node can join with it for 15 minutes.", "비밀 값을 한 번만 표시합니다. 이 값으로 15분 동안 노드가 참가할 수 있습니다.";
     VERB_INVITE = "Invite", "초대";
     ASK_PROMOTE = "Give node {node} a vote?", "노드 {node}에 투표권을 주시겠습니까?";
-    ASK_PROMOTE_TEXT = "From then on a majority counts it. A learner that is up to date gets a vote by itself.", "이후 과반수 계산에 포함됩니다. 뒤처지지 않은 학습 노드는 자동으로 투표권을 받습니다.";
+    ASK_PROMOTE_TEXT = "From then on a majority counts it. A learner that is up to date gets a vote by itself.", "이후 과반수 계산에 포함됩니다. 뒤처지지 않은 러너는 자동으로 투표권을 받습니다.";
     VERB_PROMOTE = "Give a vote", "투표권 주기";
     ASK_REPLACE = "Replace node {node}?", "노드 {node}을(를) 교체하시겠습니까?";
     ASK_REPLACE_TEXT = "The other node gets its vote, and this node is no member any more. Both happen in one step. If the other node votes already, this node is only removed.", "다른 노드가 투표권을 넘겨받고 이 노드는 구성에서 제거됩니다. 두 변경은 한 번에 이루어집니다. 다른 노드에 이미 투표권이 있으면 이 노드만 제거됩니다.";

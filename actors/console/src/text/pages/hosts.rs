@@ -43,7 +43,7 @@ texts! {
     EMPTY_STATE = "No host is in this state", "이 상태의 호스트 없음";
     FROM_CONFIGURATION = "from the configuration", "설정에서 지정";
     FROM_CALL = "added by a call", "호출로 추가";
-    STATE_SINCE = "since {since}", "시작 {since}";
+    STATE_SINCE = "since {since}", "{since}";
     LATENCY = "answers in {ms} ms", "응답 시간 {ms} ms";
     FAILURE_NEXT = "Look on the host whether its worker runs: `systemctl status reelyard-worker`", "호스트에서 워커가 실행 중인지 확인하십시오: `systemctl status reelyard-worker`";
     NO_TRAFFIC_BODY = "A worker of Reelyard reports it by itself. For another host, set hosts.node_exporters.", "Reelyard 워커는 스스로 보고합니다. 다른 호스트는 hosts.node_exporters를 설정하십시오.";
@@ -53,7 +53,7 @@ texts! {
     FOREIGN_TITLE = "Another manager commands this host", "다른 관리자가 이 호스트에 명령함";
     FOREIGN_DETAIL = "{manager}, since {since}. Stop it, or adopt the host.", "{manager}, {since}. 그 관리자를 중지하거나 이 호스트를 인계받으십시오.";
     ADOPT = "Adopt…", "인계…";
-    HANGS = "Depends on it", "이 호스트에 달린 것";
+    HANGS = "Depends on it", "이 호스트에 의존하는 항목";
     HOLDS = "Files it holds", "보유 파일";
     AS_OF = "as of {at}", "{at} 기준";
     ONLY_HERE = "Nowhere else", "이곳에만 있음";

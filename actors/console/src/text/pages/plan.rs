@@ -54,12 +54,14 @@ texts! {
     MAP_SENTENCE_HOT = "{host} answers {share} of the requests for these files.", "이 파일들에 대한 요청의 {share}: {host}.";
     MAP_SENTENCE_CURE = "{n} of the most wanted files are only there; a second copy of each would spread them.", "요청이 많은 파일 {n}개가 그곳에만 있습니다. 사본을 하나씩 더 두면 분산됩니다.";
     MAP_SEE = "See the {files}", "보기: {files}";
-    MAP_PIN = "Pin {files}…", "고정: {files}…";
-    MAP_COPY = "Copy {files}…", "복사: {files}…";
+    MAP_PIN_COPY = "Pin and copy {files}…", "고정하고 복사: {files}…";
     MAP_PIN_FIRST = "The node keeps a second copy only of a pinned file.", "고정한 파일만 두 번째 사본을 유지합니다.";
     MAP_SENTENCE_EVEN = "The requests are spread evenly.", "요청이 고르게 분산되어 있습니다.";
     MAP_LABEL = "Requests of files by hosts", "파일별, 호스트별 요청";
     MAP_UNDER = "under {n}", "{n} 미만";
+    MAP_MOST_FIRST = "asked for most first", "요청이 많은 순";
+    MAP_AN_HOUR = "an hour", "시간당";
+    MAP_AND_MORE = "{n} and more", "{n} 이상";
     MAP_COMING = "copy on its way", "복사 진행 중";
     MAP_FILES_HOSTS = "Top files × hosts", "상위 파일 × 호스트";
     MAP_HOSTS = "Hosts only", "호스트만";

@@ -5,6 +5,7 @@ use crate::text::{count_texts, texts};
 texts! {
     SENTENCE_NEXT = "the next in {age}", "다음 만료까지 {age}";
     HOOKS_FINE = "Webhooks that answer: {n}.", "웹훅 {n}개 정상.";
+    HOOK_FAILS = "Webhook {hook} fails", "웹훅 실패: {hook}";
     HOOKS_FAIL = "Webhooks that fail: {n} of {all}.", "웹훅 {all}개 중 {n}개 실패.";
     ENDS_NEXT = "Next ends", "만료 시간표";
     TIMELINE_LABEL = "Links by their end", "만료 시각별 공유 링크";
@@ -26,9 +27,9 @@ texts! {
     ENDS = "Ends", "만료 시각";
     NEVER_ENDS = "without end", "만료 없음";
     DOWNLOADS = "Downloads", "다운로드";
-    PASSWORD = "Password", "암호";
+    PASSWORD = "Password", "비밀번호";
     LINK = "Link", "링크";
-    WITH_PASSWORD = "with a password", "암호 있음";
+    WITH_PASSWORD = "with a password", "비밀번호 있음";
     DIRECTORY = "directory", "디렉터리";
     OF_MOST = "{n} of {most}", "{most}회 중 {n}회";
     CAPTION = "Share links", "공유 링크 목록";
@@ -55,7 +56,7 @@ texts! {
     STATUS = "{links}, the next to end first", "{links}, 곧 만료되는 것부터";
     TIMELINE_LINKS = "{links}, time runs faster to the right", "{links}, 오른쪽으로 갈수록 시간 간격이 넓어집니다";
     NEW_MOST = "Downloads at most", "최대 다운로드";
-    NEW_PASSWORD = "Password (optional)", "암호 (선택)";
+    NEW_PASSWORD = "Password (optional)", "비밀번호 (선택)";
     NEW_NOTE = "Note (optional)", "메모 (선택)";
     CREATE = "Create link", "링크 만들기";
     PREVIEW = "The page of the link", "링크 페이지 미리 보기";

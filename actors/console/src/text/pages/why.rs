@@ -88,7 +88,7 @@ texts! {
     H_BUSY = "serves as many copies as it may", "최대 수만큼 제공 중";
     H_NO_FILE = "does not have the file", "이 파일이 없음";
     H_HOLDS_DOWN = "holds the file, does not answer", "파일 보유, 응답 없음";
-    ONLY_ON_SINCE = "Only on {host}, which does not answer since {since}.", "{host}에만 있으며, 이 호스트는 응답하지 않습니다. 시작: {since}.";
+    ONLY_ON_SINCE = "Only on {host}, which does not answer since {since}.", "{host}에만 있으며, 이 호스트는 {since} 응답하지 않습니다.";
     ONLY_ON = "Only on {host}, which does not answer.", "{host}에만 있으며, 이 호스트는 응답하지 않습니다.";
     ONLY_ON_SILENT = "Only on hosts that do not answer: {hosts}.", "응답하지 않는 호스트에만 있습니다: {hosts}.";
     REACH_LOST = "If it stays silent until {at}, it is presumed lost, and the file is copied again.", "{at}까지 응답이 없으면 유실로 추정하고 파일을 다시 복사합니다.";

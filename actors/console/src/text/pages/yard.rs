@@ -54,13 +54,13 @@ texts! {
     NOT_SERVED_USUAL = "In the last day it was {usual}.", "지난 하루는 {usual}입니다.";
     NOT_SERVED_NEXT = "Viewers may notice. See why the files wait for copies, and whether a destination answers.", "시청자에게 영향을 줄 수 있습니다. 파일이 복사를 기다리는 이유와 저장 서버의 응답을 확인하십시오.";
     WRONG_ONE = "{n}, since {at}", "{n}, {at}부터";
-    SEEN_SINCE = "Since {since}.", "시작: {since}.";
+    SEEN_SINCE = "Since {since}.", "{since}.";
     SEE_ONLY_FILES = "See the {n} files", "파일 {n}개 보기";
     SEE_HOSTS = "See them", "목록 보기";
     OPEN_HOST = "Open host", "호스트 열기";
     SEE_REMOVALS = "See what goes", "삭제 대상 보기";
     OPEN_SETTINGS = "Open settings", "설정 열기";
-    OPEN_CLUSTER = "Open cluster", "클러스터 열기";
+    OPEN_CLUSTER = "Open cluster", "노드 클러스터 열기";
     OPEN_BOXES = "Open boxes", "박스 열기";
     HOW_TO_MEND = "How to mend it", "해결 방법";
     OPEN_SHARES = "Open shares", "공유 링크 열기";

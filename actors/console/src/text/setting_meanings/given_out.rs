@@ -31,14 +31,14 @@ super::korean_meanings! {
     "share.archives_per_address": "주소 하나가 동시에 만드는 압축 파일의 최대 수입니다.";
     "share.request_timeout": "요청 하나와 두 요청 사이의 제한 시간입니다.";
     "share.send_timeout": "접속자가 이 시간 동안 응답을 한 바이트도 받지 않으면 연결을 닫습니다.";
-    "share.access_log": "다운로드 기록입니다. off, 이 노드가 보관하는 기간, 또는 JSON 줄을 쓸 파일의 경로를 지정합니다. 파일을 교체한 뒤에는 노드에서 다시 읽기를 하십시오. 노드가 보관하는 기록은 최대 256 MiB입니다.";
+    "share.access_log": "다운로드 기록입니다. off, 이 노드가 보관하는 기간, 또는 JSON Lines를 쓸 파일의 경로를 지정합니다. 파일을 교체한 뒤에는 노드에서 다시 읽기를 하십시오. 노드가 보관하는 기록은 최대 256 MiB입니다.";
     "share.access_log_address": "기록하는 주소의 범위입니다. full은 전체, network는 IPv4의 24비트와 IPv6의 48비트입니다.";
     "share.unknown_link_burst": "주소 하나가 한 번에 요청할 수 있는 없는 링크의 수입니다. 넘으면 있는 링크도 기다려야 합니다. 그러지 않으면 응답으로 추측이 맞았는지 알 수 있습니다.";
     "share.unknown_link_interval": "이 시간이 지날 때마다 추측을 한 번 더 허용합니다.";
-    "share.password_burst": "주소 하나가 링크 하나에 한 번에 시도할 수 있는 암호의 수입니다.";
-    "share.password_interval": "이 시간이 지날 때마다 암호를 한 번 더 시도할 수 있습니다.";
+    "share.password_burst": "주소 하나가 링크 하나에 한 번에 시도할 수 있는 비밀번호의 수입니다.";
+    "share.password_interval": "이 시간이 지날 때마다 비밀번호를 한 번 더 시도할 수 있습니다.";
     "share.tls.certificate": "PEM 형식의 인증서이며 중간 인증서가 뒤에 이어집니다. 링크에 TLS를 사용합니다. 다시 읽기를 하면 인증서와 키를 다시 읽고 새 연결부터 적용합니다.";
-    "share.tls.key": "인증서의 개인 키입니다. PEM 형식이며 암호가 없어야 합니다.";
+    "share.tls.key": "인증서의 개인 키입니다. PEM 형식이며 비밀번호가 없어야 합니다.";
     "box.pools": "이름별 박스 풀입니다. 예: { judges = { size = 8 } }. 필수 값은 size뿐입니다. first_id, slots, host, hooks, labels, ttl_default, ttl_max, max_hold, grace, queue_limit, quota, priority_ages, clean_attempts, clean_again_after, clean_again_at_most도 정할 수 있습니다. 노드는 리더가 될 때와 다시 읽을 때 이 풀을 만들고 변경하며, API로 변경한 내용을 덮어씁니다. 클러스터에서는 새 설정 버전마다 한 번만 그렇게 하고, 리더가 바뀔 때는 하지 않습니다. 여기에서 제거한 풀은 reelyard box pools remove를 실행할 때까지 남습니다.";
     "box.keep_ended": "점유가 어떻게 끝났는지 기억하는 기간입니다. 이 기간에는 늦은 점유자와 반복된 요청이 올바른 답을 받습니다.";
     "box.keep_ended_most": "노드가 기억하는 끝난 점유의 최대 수입니다.";

@@ -1,5 +1,6 @@
 //! The table of files, its panel "Why?", and a filter that finds nothing.
 
+use reelyard_console::address::encoded;
 use reelyard_console::frame::{NavPage, PageParts};
 use reelyard_console::pages::files::{
     FileCondition, FileLine, FileTotals, FilesPageModel, FilesPageQuery, render,
@@ -29,7 +30,9 @@ fn line(index: usize) -> FileLine {
         _ => vec![("10.4.2.21:8888".to_owned(), false), ("10.4.2.29:8888".to_owned(), index == 3)],
     };
     FileLine {
+        hosts_total: hosts.len() as u64 + if index == 2 { 7 } else { 0 },
         name: NAMES[index % NAMES.len()].into(),
+        key: encoded(NAMES[index % NAMES.len()]),
         rank: (index != 5).then_some(1 + index as u64),
         condition,
         is_hot: index < 2,
@@ -100,6 +103,7 @@ pub fn explained() -> WhyFile {
     };
     WhyFile {
         name: NAMES[0].into(),
+        key: encoded(NAMES[0]),
         answer: Some(WhyAnswer::WaitsForTurn),
         place: Some((1, 212)),
         rank: Some(141),

@@ -51,6 +51,7 @@ pub fn links(viewer: &Viewer) -> PageParts {
             .address(),
     };
     let model = SharesPageModel {
+        failing_hooks: vec![("billing".into(), "the receiver answers 500".into())],
         has_no_root: false,
         due_span: None,
         totals: ShareTotals { working: 4212, due: 38, ended: 1904, hooks: 2, failing_hooks: 0 },
@@ -225,6 +226,7 @@ pub fn round(viewer: &Viewer) -> PageParts {
             spared("it is one of the copies that there should be", 412),
             spared("it is pinned", 38),
         ],
+        exchanges_total: 1,
         exchanges: vec![ExchangeLine {
             name: NAMES[0].into(),
             size: 15 << 30,
@@ -267,6 +269,7 @@ pub fn round(viewer: &Viewer) -> PageParts {
 fn heat() -> HeatMap {
     let row = |index: usize| HeatRow {
         name: NAMES[index % NAMES.len()].into(),
+        key: "x".into(),
         address: "/console/files?why=x".into(),
         cells: vec![
             HeatCell {
@@ -294,7 +297,7 @@ fn map_page(viewer: &Viewer, query: &MapPageQuery) -> PageParts {
     PageParts::new(
         NavPage::Map,
         title,
-        map::render(query, &MapPageModel { map: heat(), is_counted: true }, viewer),
+        map::render(query, &MapPageModel { map: heat(), is_counted: true, ask: None }, viewer),
     )
 }
 
@@ -303,7 +306,8 @@ pub fn requests(viewer: &Viewer) -> PageParts {
 }
 
 pub fn requests_table(viewer: &Viewer) -> PageParts {
-    map_page(viewer, &MapPageQuery { view: Some(map::MapView::Table) })
+    let view = Some(map::MapView::Table);
+    map_page(viewer, &MapPageQuery { view, ..MapPageQuery::default() })
 }
 
 pub fn one_link(viewer: &Viewer) -> PageParts {

@@ -73,6 +73,7 @@ pub fn changes(viewer: &Viewer) -> PageParts {
         address: "10.9.0.14".into(),
         action: "set mode of host".into(),
         object: "10.4.2.38:8888".into(),
+        change: "mode: active → maintenance".into(),
         is_refused: index == 2,
         reason: if index == 2 {
             "the role viewer may not change hosts".into()

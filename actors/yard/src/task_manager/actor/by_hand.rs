@@ -46,7 +46,7 @@ impl Handler<RetryTask> for TaskManager {
             Ok(copy) => copy,
             Err(refused) => return reply_now(Err(refused)),
         };
-        let source = None;
+        let (destination, source) = (Some(destination), None);
         self.handle(CopyFile { name, destination, source, asked_by, request }, ctx)
     }
 }

@@ -2,6 +2,8 @@
 //! except for the order. It goes before better files, it ignores the backoff of a file or a pair, and a
 //! source may serve one copy above its limit.
 
+use std::cmp::Reverse;
+
 use reelyard_core::host::{HostAddr, HostMode};
 use reelyard_core::names::{FileId, FileName};
 use reelyard_protocol::worker::TaskId;
@@ -18,8 +20,8 @@ use crate::task_manager::state::event::NewTask;
 pub struct ByHand<'a> {
     /// The file to copy.
     pub name: &'a FileName,
-    /// The host that will hold the copy.
-    pub destination: HostAddr,
+    /// The host that will hold the copy; none for the one with the most room.
+    pub destination: Option<HostAddr>,
     /// The source; none for any source.
     pub source: Option<HostAddr>,
     /// The requester, for the history.
@@ -39,8 +41,9 @@ impl Planner {
         yard: &PlanningContext<'_>,
     ) -> Result<NewTask, ByHandRefused> {
         self.candidates.refresh(yard.book, yard.hosts, yard.settings);
-        if !yard.hosts.get(asked.destination).is_some_and(|host| host.role.is_destination()) {
-            return Err(ByHandRefused::NoDestination(asked.destination));
+        let is_one = |host| yard.hosts.get(host).is_some_and(|known| known.role.is_destination());
+        if let Some(other) = asked.destination.filter(|host| !is_one(*host)) {
+            return Err(ByHandRefused::NoDestination(other));
         }
         let occupied = Occupied::of(yard);
         let of_file = |skip| ByHandRefused::File { name: asked.name.clone(), skip };
@@ -56,7 +59,7 @@ impl Planner {
             return Err(of_file(Skip::Ignored));
         }
         let holders = self.candidates.holders(file, yard.book, yard.hosts);
-        let holds = holders.contains(&asked.destination);
+        let holds = asked.destination.is_some_and(|host| holders.contains(&host));
         if self.candidates.is_placed(file) && !asked.is_pinned && !holds {
             return Err(ByHandRefused::Enough { name: asked.name.clone(), on: holders });
         }
@@ -64,9 +67,13 @@ impl Planner {
         let master = master.map_err(of_file)?;
         let mut pairing = Pairing::new(yard, &occupied.held_pairs);
         self.keep_rooms(yard, &occupied, &mut pairing);
-        let destination = self.destination(asked, file, master.size, &pairing, yard)?;
-        let source = source(asked, &destination, &pairing, yard)?;
-        let pair = (source, asked.destination);
+        let pair = match asked.destination {
+            Some(host) => {
+                let to = self.destination(host, file, master.size, &pairing, yard)?;
+                (source(asked, &to, &pairing, yard)?, host)
+            }
+            None => self.roomiest_pair(asked, file, master.size, &pairing, yard)?,
+        };
         let (grade, hits) = (self.candidates.grade(file), self.candidates.hits(file));
         let candidate = Candidate { file, grade, hits };
         let speed = yard.rate_for(&[], pair);
@@ -75,15 +82,44 @@ impl Planner {
         Ok(NewTask { asked_by, source_cap: task.source_cap.saturating_add(1), ..task })
     }
 
-    fn destination(
+    /// The source, and the destination with the most room that a source can serve.
+    fn roomiest_pair(
         &self,
         asked: &ByHand<'_>,
         file: FileId,
         size: u64,
         pairing: &Pairing,
         yard: &PlanningContext<'_>,
+    ) -> Result<(HostAddr, HostAddr), ByHandRefused> {
+        let (mut able, mut first) = (Vec::new(), None);
+        for (host, _) in yard.hosts.iter().filter(|(_, known)| known.role.is_destination()) {
+            match self.destination(host, file, size, pairing, yard) {
+                Ok(to) => able.push(to),
+                Err(ByHandRefused::Destination { host, usability }) => {
+                    first = first.or(Some((host, usability)));
+                }
+                Err(refused) => return Err(refused),
+            }
+        }
+        able.sort_by_key(|to| Reverse(to.room_for(Some(file), true)));
+        let mut refused = ByHandRefused::Nowhere { name: asked.name.clone(), first };
+        for to in able {
+            match source(asked, &to, pairing, yard) {
+                Ok(source) => return Ok((source, to.addr)),
+                Err(why) => refused = why,
+            }
+        }
+        Err(refused)
+    }
+
+    fn destination(
+        &self,
+        host: HostAddr,
+        file: FileId,
+        size: u64,
+        pairing: &Pairing,
+        yard: &PlanningContext<'_>,
     ) -> Result<UsableDestination, ByHandRefused> {
-        let host = asked.destination;
         let refused = |usability| ByHandRefused::Destination { host, usability };
         if self.candidates.holders(file, yard.book, yard.hosts).contains(&host) {
             return Err(refused(HostUsability::Holds));

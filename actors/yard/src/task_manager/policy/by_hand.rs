@@ -45,9 +45,10 @@ pub fn repeated_copy(book: &TaskBook, id: TaskId) -> Result<(FileName, HostAddr)
     Ok((task.name.clone(), task.destination))
 }
 
-/// The last task that copies a file to a destination. Zero if it is forgotten.
-pub fn newest_task(book: &TaskBook, name: &FileName, destination: HostAddr) -> TaskId {
+/// The last task that copies a file to a destination, or to any. Zero if it is forgotten.
+pub fn newest_task(book: &TaskBook, name: &FileName, destination: Option<HostAddr>) -> TaskId {
     let tasks = book.open().values().chain(book.ended().values());
-    let same = tasks.filter(|task| task.name == *name && task.destination == destination);
+    let is_meant = |host| destination.is_none_or(|destination| destination == host);
+    let same = tasks.filter(|task| task.name == *name && is_meant(task.destination));
     same.map(|task| task.id).max().unwrap_or(TaskId(0))
 }

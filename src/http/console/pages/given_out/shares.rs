@@ -34,6 +34,8 @@ use crate::http::problem::ProblemResponse;
 
 /// Rows of a page.
 const ROWS: usize = 50;
+/// Failing webhooks that the page names; further ones are counted.
+const HOOKS: usize = 20;
 /// A day in milliseconds.
 const DAY_MILLIS: i64 = 86_400_000;
 
@@ -70,6 +72,7 @@ pub async fn live_parts(
     let query = SharesPageQuery { ask: String::new(), ..SharesPageQuery::parse(query) };
     let model = model(state, &query, viewer).await?;
     let mut parts = shares::live_head(viewer, &query, &model);
+    parts.push(("shares-hooks".to_owned(), shares::failing_hooks(viewer, &model)));
     parts.push(("shares-timeline".to_owned(), shares::timeline(viewer, &model)));
     parts.push(("rows".to_owned(), shares::share_rows(viewer, &query, &model)));
     Ok(parts)
@@ -105,6 +108,11 @@ fn list(state: &NodeHttpState, query: &SharesPageQuery, viewer: &Viewer) -> Shar
     let counts = state.share_counts.counts(&index, now);
     let hooks = state.actors.hooks.views();
     let failing = hooks.iter().filter(|hook| hook.trouble.is_some());
+    let failing_hooks: Vec<(String, String)> = failing
+        .clone()
+        .take(HOOKS)
+        .filter_map(|hook| Some((hook.name.to_string(), hook.trouble.as_ref()?.reason.clone())))
+        .collect();
     let totals = ShareTotals {
         working: counts.working,
         due: counts.due,
@@ -124,6 +132,7 @@ fn list(state: &NodeHttpState, query: &SharesPageQuery, viewer: &Viewer) -> Shar
     let (rows, page) = rows(state, query, &index, now);
     let span = WantedLinks::of(query, now).due;
     SharesPageModel {
+        failing_hooks,
         has_no_root: state.live.now().config.share.rules.roots.0.is_empty(),
         totals,
         next_due: counts.next_due.map(|at| Moment(at.0)),

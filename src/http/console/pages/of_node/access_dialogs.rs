@@ -19,21 +19,23 @@ pub fn of_query(
     viewer: &Viewer,
 ) -> Option<AskDialog> {
     let name = query.name.as_str();
-    match query.ask.as_str() {
-        "new-user" => Some(new_user(viewer, typed)),
-        "new-token" => Some(new_token(viewer, typed)),
-        _ if name.is_empty() => None,
-        "role" => Some(change_role(name, typed("role"), viewer)),
-        "password" => Some(set_password(name, viewer)),
-        "disable" => Some(disable(name, viewer)),
-        "enable" => Some(enable(name, viewer)),
-        "unlock" => Some(unlock(name, viewer)),
-        "end" => Some(end_session(name, viewer)),
-        "remove" => Some(remove(name, viewer)),
-        "revoke" => Some(revoke(name, viewer)),
-        "rotate" => Some(rotate(name, viewer)),
-        _ => None,
-    }
+    let dialog = match query.ask.as_str() {
+        "new-user" => new_user(viewer, typed),
+        "new-token" => new_token(viewer, typed),
+        _ if name.is_empty() => return None,
+        "role" => change_role(name, typed("role"), viewer),
+        "password" => set_password(name, viewer),
+        "disable" => disable(name, viewer),
+        "enable" => enable(name, viewer),
+        "unlock" => unlock(name, viewer),
+        "end" => end_session(name, viewer),
+        "remove" => remove(name, viewer),
+        "revoke" => revoke(name, viewer),
+        "rotate" => rotate(name, viewer),
+        _ => return None,
+    };
+    let back = AccessPageQuery { ask: String::new(), name: String::new(), ..query.clone() };
+    Some(AskDialog { back: back.address(), ..dialog })
 }
 
 /// The form of a new user with what was typed, by the names of its fields.

@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use reelyard_console::format::count;
-use reelyard_console::pages::hosts::HostRoleWord;
 use reelyard_console::text::{Language, access};
 use toml::Value;
 
@@ -28,7 +27,7 @@ impl ChangeFacts {
     /// The figures of this moment.
     pub fn load(state: &NodeHttpState) -> Self {
         let views = YardViews::load(state);
-        let destinations = views.lines.iter().filter(|line| line.role == HostRoleWord::Destination);
+        let destinations = views.lines.iter().filter(|line| line.role.is_destination());
         let running = views.tasks.open.len() as u64;
         ChangeFacts {
             fullness: destinations.filter_map(|line| Some(line.disk.as_ref()?.used)).collect(),

@@ -3,13 +3,17 @@
 use actix_web::{HttpRequest, HttpResponse, web};
 use reelyard_access::rights::AccessScope;
 use reelyard_api::{InputState, InputView};
+use reelyard_console::address::ROOT;
+use reelyard_console::format::counted;
 use reelyard_console::frame::{NavPage, PageParts};
 use reelyard_console::pages::settings::{
     self, InputCondition, InputFileLine, SettingDifference, SettingEffect, SettingLine,
     SettingsPageModel, SettingsPageQuery, ValueOrigin,
 };
+use reelyard_console::parts::act::CommandLines;
+use reelyard_console::parts::dialog::{AskDialog, NAMES_LISTED};
 use reelyard_console::parts::table::RowPage;
-use reelyard_console::text::Language;
+use reelyard_console::text::{Language, access, common, outcomes};
 use reelyard_console::{Moment, Viewer};
 use reelyard_core::settings::{Presence, Scope, TakesEffect};
 
@@ -26,6 +30,9 @@ use crate::reloading::Reloaded;
 
 /// Rows of a page.
 const ROWS: usize = 80;
+
+/// Field of the form of a reload with the digest of the changes that its dialog showed.
+pub const SEEN_CHANGES: &str = "seen";
 
 /// `GET /console/settings`.
 pub async fn show(
@@ -51,9 +58,17 @@ async fn model(
     let record = settings_record::record(state, query, language).await;
     let line = |setting| line(setting, record.is_some(), language);
     let all: Vec<SettingLine> = running.iter().map(line).collect();
+    let mut seen = String::new();
     let (differences, unusable) = match state.reloader.reload(true).await {
-        Ok(found) => (file_differences(found, &ChangeFacts::load(state), language), None),
+        Ok(found) => {
+            seen = digest(&found);
+            (file_differences(found, &ChangeFacts::load(state), language), None)
+        }
         Err(refused) => (Vec::new(), Some(format!("{refused:#}"))),
+    };
+    let ask = match query.ask.as_str() {
+        "reload" => reload_dialog(query, &differences, seen, viewer),
+        _ => settings_record::revert_dialog(state, query, viewer).await,
     };
     let catalog = state.actors.catalog_view.load();
     let mut sections: Vec<String> = all.iter().map(|line| line.section.clone()).collect();
@@ -71,11 +86,43 @@ async fn model(
         sections,
         differences,
         record,
-        ask: settings_record::revert_dialog(state, query, viewer).await,
+        ask,
         file: state.reloader.file().await.map(|file| file.display().to_string()),
         unusable,
         inputs: inputs(&catalog).into_iter().map(input_line).collect(),
     }
+}
+
+/// A digest of the changes that a reload would make. A secret counts only as changed.
+pub fn digest(found: &Reloaded) -> String {
+    let digest = blake3::hash(format!("{found:?}").as_bytes());
+    digest.to_hex().chars().take(24).collect()
+}
+
+/// The dialog before a reload. None without a change that takes effect.
+fn reload_dialog(
+    query: &SettingsPageQuery,
+    differences: &[SettingDifference],
+    seen: String,
+    viewer: &Viewer,
+) -> Option<AskDialog> {
+    let language = viewer.language;
+    let at_once: Vec<&SettingDifference> =
+        differences.iter().filter(|one| one.effect == SettingEffect::AtReload).collect();
+    let settings = counted(language, common::SETTINGS, at_once.len() as u64);
+    (!at_once.is_empty()).then(|| AskDialog {
+        question: access::ASK_RELOAD.fill(language, &[("n", &settings)]),
+        consequence: access::ASK_RELOAD_TEXT.of(language).to_owned(),
+        names: at_once.iter().take(NAMES_LISTED).map(|one| settings_record::named(one)).collect(),
+        things: at_once.len() as u64,
+        verb: access::VERB_RELOAD.of(language).to_owned(),
+        action: format!("{ROOT}/settings/reload"),
+        values: vec![(SEEN_CHANGES.to_owned(), seen)],
+        reason_label: Some(outcomes::REASON.of(language).to_owned()),
+        back: SettingsPageQuery { ask: String::new(), ..query.clone() }.address(),
+        commands: CommandLines::new(&["config", "reload"], ("POST", "/config/reload", "")),
+        ..AskDialog::default()
+    })
 }
 
 /// The settings that match, sorted and cut to a page.

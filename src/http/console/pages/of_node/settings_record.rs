@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use actix_web::web;
 use reelyard_console::address::ROOT;
-use reelyard_console::format::counted;
+use reelyard_console::format::{counted, node_sentence};
 use reelyard_console::pages::settings::{
     RecordedVersion, SettingDifference, SettingEffect, SettingsPageQuery, SettingsRecord,
     VersionChanges,
@@ -144,7 +144,12 @@ pub async fn revert_dialog(
     let ask = AskDialog { question, back, ..AskDialog::default() };
     let found = match between(state, newest, version).await {
         Ok(found) => found,
-        Err(why) => return Some(AskDialog { left_out: vec![format!("{why:#}")], ..ask }),
+        Err(why) => {
+            return Some(AskDialog {
+                left_out: vec![node_sentence(language, &format!("{why:#}"))],
+                ..ask
+            });
+        }
     };
     let facts = ChangeFacts::load(state);
     let settings = |found: usize| counted(language, common::SETTINGS, found as u64);
@@ -175,7 +180,7 @@ pub async fn revert_dialog(
 }
 
 /// A change as a line of the dialog: the setting, its values, and the consequence.
-fn named(change: &SettingDifference) -> (String, String) {
+pub fn named(change: &SettingDifference) -> (String, String) {
     let values = format!("{} → {}", change.before, change.after);
     (change.setting.clone(), format!("{values} {}", change.consequence).trim_end().to_owned())
 }

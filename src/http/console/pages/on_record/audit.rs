@@ -1,6 +1,7 @@
 //! `/console/audit`: changes and refused calls.
 
 use std::cmp::Ordering;
+use std::collections::BTreeSet;
 
 use actix_web::{HttpRequest, HttpResponse, web};
 use jiff::tz::TimeZone;
@@ -14,6 +15,7 @@ use reelyard_console::pages::audit::{
 };
 use reelyard_console::parts::act::{CommandLines, list_lines_at};
 use reelyard_console::parts::table::RowPage;
+use serde_json::{Map, Value};
 
 use super::instants::{given, instant};
 use crate::http::api::audit_calls::audit::{AuditRowQuery, RowOrder, list};
@@ -30,6 +32,9 @@ const REPORTS: &str = "takeReports";
 
 /// Rows of a page.
 const ROWS: usize = 100;
+
+/// Longest text of changed values in characters. The export has them in full.
+const LONGEST_CHANGE: usize = 300;
 
 /// The newest rows that are sorted by a column. The audit itself is only in the order of time.
 const SORTED: usize = 1000;
@@ -99,7 +104,9 @@ async fn model(
         let base = AuditPageModel { sorted_among, broken, commands, ..AuditPageModel::default() };
         return Ok(AuditPageModel { rows, page, ..base });
     }
-    let next = page.next.map(|next| AuditPageQuery { after: next.0, ..query.clone() }.address());
+    let next = page
+        .next
+        .map(|next| AuditPageQuery { after: next.0, check: false, ..query.clone() }.address());
     Ok(AuditPageModel {
         page: RowPage {
             first: u64::from(query.after.is_empty() && !rows.is_empty()),
@@ -126,7 +133,7 @@ fn sorted(mut rows: Vec<AuditLineView>, query: &AuditPageQuery) -> (Vec<AuditLin
     let shown: Vec<AuditLineView> = rows.into_iter().skip(first).take(ROWS).collect();
     let at = |after: usize| {
         let after = if after == 0 { String::new() } else { after.to_string() };
-        AuditPageQuery { after, ..query.clone() }.address()
+        AuditPageQuery { after, check: false, ..query.clone() }.address()
     };
     let page = RowPage::at(first, shown.len(), total, ROWS, &at);
     (shown, page)
@@ -193,14 +200,56 @@ fn line(row: AuditRowInfo) -> AuditLineView {
         address: row.from.unwrap_or_default(),
         action: row.operation,
         object: row.subject.unwrap_or_default(),
+        change: change(row.before.as_ref(), row.after.as_ref()),
         is_refused,
         reason: row.reason.or(row.problem).unwrap_or_default(),
     }
 }
 
+/// The values before and after an act in one line, such as "mode: active → draining".
+fn change(before: Option<&Value>, after: Option<&Value>) -> String {
+    let empty = Map::new();
+    let members = |values: Option<&Value>| match values {
+        Some(Value::Object(members)) => members.clone(),
+        _ => empty.clone(),
+    };
+    let (before, after) = (members(before), members(after));
+    let names: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
+    let changed = |name: &String| match (before.get(name), after.get(name)) {
+        (Some(from), Some(to)) => format!("{name}: {} → {}", value_words(from), value_words(to)),
+        (None, Some(to)) => format!("{name}: {}", value_words(to)),
+        (Some(from), None) => format!("{name}: {} →", value_words(from)),
+        (None, None) => name.clone(),
+    };
+    let changes: Vec<String> = names.into_iter().map(changed).collect();
+    let all = changes.join(", ");
+    match all.char_indices().nth(LONGEST_CHANGE) {
+        Some((end, _)) => format!("{}…", &all[..end]),
+        None => all,
+    }
+}
+
+fn value_words(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+
+    #[test]
+    fn a_change_names_each_value_before_and_after() {
+        let (before, after) = (json!({ "mode": "active" }), json!({ "mode": "draining" }));
+        assert_eq!(change(Some(&before), Some(&after)), "mode: active → draining");
+        let added = json!({ "role": "admin", "n": 3 });
+        assert_eq!(change(None, Some(&added)), "n: 3, role: admin");
+        assert_eq!(change(Some(&added), None), "n: 3 →, role: admin →");
+        assert_eq!(change(None, None), "");
+        let long = change(None, Some(&json!({ "a": "x".repeat(4000) })));
+        assert!(long.ends_with('…') && long.chars().count() == LONGEST_CHANGE + 1);
+    }
 
     fn is_refused(from: &str) -> bool {
         let query = AuditPageQuery { from: from.to_owned(), ..AuditPageQuery::default() };

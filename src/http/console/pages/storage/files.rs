@@ -158,11 +158,13 @@ fn line(
         is_hot: view.hits > 0,
         is_pinned,
         hosts: hosts.map(|host| (host.to_string(), files.down.contains(host))).collect(),
+        hosts_total: view.placed_on.len() as u64,
         hits: u64::from(view.hits),
         curve: curve.iter().map(|hits| *hits as f32).collect(),
         requests_a_day: view.requests_a_day,
         score: view.score,
         size: view.size,
+        key: state.names.name(file).to_percent(),
         name: why::shown(&view.name),
     }
 }

@@ -8,21 +8,24 @@ use reelyard_yard::heartbeat::Health;
 use crate::http::node_state::NodeHttpState;
 use crate::http::overview::host_lines::obstacle_of;
 
-/// The obstacle to copies to a destination, or to copies from a source.
+/// The obstacles to copies to a destination, and to copies from a source.
 pub fn of_host(state: &NodeHttpState, host: &HostView) -> Vec<ObstacleFact> {
     let tasks = state.actors.task_views.load();
     let Some(planned) = tasks.host(host.host) else { return Vec::new() };
-    let why = match host.role.is_destination() {
-        true => planned.no_destination,
-        false => planned.no_source,
-    };
+    let why = [
+        planned.no_destination.filter(|_| host.role.is_destination()),
+        planned.no_source.filter(|_| host.role.is_source()),
+    ];
+    let mut why: Vec<_> = why.into_iter().flatten().collect();
+    // A host with both roles is often kept from both by the same.
+    why.dedup();
     let fact = |why| {
         let obstacle = obstacle_of(why);
         let is_silent = matches!(obstacle, HostObstacle::NotUp | HostObstacle::Lost);
         let silence = is_silent.then(|| silence(state, host)).flatten();
         ObstacleFact { obstacle, detail: String::new(), silence }
     };
-    why.map(fact).into_iter().collect()
+    why.into_iter().map(fact).collect()
 }
 
 fn silence(state: &NodeHttpState, host: &HostView) -> Option<HostSilence> {

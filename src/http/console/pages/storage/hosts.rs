@@ -8,8 +8,8 @@ use reelyard_console::Viewer;
 use reelyard_console::address::SortBy;
 use reelyard_console::frame::{NavPage, PageParts};
 use reelyard_console::pages::hosts::{
-    self, HealthFilter, HostCondition, HostLine, HostModeWord, HostRoleWord, HostsPageModel,
-    HostsPageQuery, ModeFilter, RoleFilter,
+    self, HealthFilter, HostCondition, HostLine, HostModeWord, HostsPageModel, HostsPageQuery,
+    ModeFilter, RoleFilter,
 };
 use reelyard_console::parts::dialog::AskDialog;
 use reelyard_console::parts::table::RowPage;
@@ -21,6 +21,7 @@ use crate::http::computing::computed;
 use crate::http::console::answer;
 use crate::http::console::chosen::ChosenRows;
 use crate::http::console::live_part::LivePart;
+use crate::http::console::pages::row_cursor::{cursor, first_behind};
 use crate::http::console::posted_form::typed_in;
 use crate::http::console::refusal::ConsoleRefusal;
 use crate::http::console::visitor::Visitor;
@@ -94,11 +95,9 @@ fn model(state: &NodeHttpState, query: &HostsPageQuery, viewer: &Viewer) -> Host
         lines.into_iter().filter(|line| is_wanted(line, query)).collect();
     // Hosts that are alike keep the order of their addresses.
     matching.sort_by(|a, b| order(a, b, &query.sort));
-    let first = match query.after.as_str() {
-        "" => 0,
-        after => matching.iter().position(|line| line.host == after).map_or(0, |last| last + 1),
-    };
     let total = matching.len();
+    let position = |key: &str| matching.iter().position(|line| line.host == key);
+    let first = first_behind(&query.after, (ROWS, total), position);
     let rows: Vec<HostLine> = matching.iter().skip(first).take(ROWS).cloned().collect();
     let at = |after: String| HostsPageQuery { after, pick: Vec::new(), ..query.clone() }.address();
     let next = rows.last().filter(|_| first + rows.len() < total);
@@ -110,9 +109,10 @@ fn model(state: &NodeHttpState, query: &HostsPageQuery, viewer: &Viewer) -> Host
             first: if rows.is_empty() { 0 } else { first as u64 + 1 },
             shown: rows.len() as u64,
             total: Some(total as u64),
-            previous: (first > 0)
-                .then(|| at(before.map_or_else(String::new, |line| line.host.clone()))),
-            next: next.map(|line| at(line.host.clone())),
+            previous: (first > 0).then(|| {
+                at(before.map_or_else(String::new, |line| cursor(first - ROWS, &line.host)))
+            }),
+            next: next.map(|line| at(cursor(first + rows.len(), &line.host))),
         },
         why: why.and_then(|line| {
             let host = one_host(state, line.host.parse().ok()?).ok()?;
@@ -176,9 +176,9 @@ fn is_wanted(line: &HostLine, query: &HostsPageQuery) -> bool {
         HostCondition::Down | HostCondition::Lost => wanted == HealthFilter::Down,
         HostCondition::NotAsked | HostCondition::Unknown => wanted == HealthFilter::Unknown,
     });
-    let role = query.role.is_none_or(|wanted| match line.role {
-        HostRoleWord::Source => wanted == RoleFilter::Source,
-        HostRoleWord::Destination => wanted == RoleFilter::Destination,
+    let role = query.role.is_none_or(|wanted| match wanted {
+        RoleFilter::Source => line.role.is_source(),
+        RoleFilter::Destination => line.role.is_destination(),
     });
     let mode = query.mode.is_none_or(|wanted| match line.mode {
         HostModeWord::Active => wanted == ModeFilter::Active,

@@ -11,7 +11,9 @@ use reelyard_access::rights::AccessScope;
 use reelyard_console::Viewer;
 use reelyard_console::address::{ROOT, encoded};
 use reelyard_console::frame::{NavPage, PageParts};
+use reelyard_console::pages::files::FilesPageQuery;
 use reelyard_console::pages::map::{self, MapPageModel, MapPageQuery};
+use reelyard_console::parts::dialog::AskDialog;
 use reelyard_console::parts::heat::{HeatCell, HeatHost, HeatMap, HeatRow};
 use reelyard_console::parts::panel::page_sentence;
 use reelyard_core::host::HostAddr;
@@ -19,6 +21,7 @@ use reelyard_core::names::FileId;
 use reelyard_yard::catalog::views::CatalogView;
 use reelyard_yard::task_manager::TaskManagerView;
 
+use super::dialogs::file_dialogs;
 use crate::http::computing::computed;
 use crate::http::console::answer;
 use crate::http::console::live_part::LivePart;
@@ -47,7 +50,15 @@ pub async fn show(
     let query = MapPageQuery::parse(request.query_string());
     let viewer = visitor.viewer.clone();
     let render = move |state: &NodeHttpState| {
-        let model = model(state);
+        let asked = FilesPageQuery {
+            ask: query.ask.clone(),
+            pick: query.pick.clone(),
+            ..FilesPageQuery::default()
+        };
+        let ask = file_dialogs::of_query(state, &asked, &viewer, Vec::new);
+        let back = MapPageQuery { view: query.view, ..MapPageQuery::default() }.address();
+        let ask = ask.map(|ask| AskDialog { back, ..ask });
+        let model = MapPageModel { ask, ..model(state) };
         map::render(&query, &model, &viewer)
     };
     let content = computed(&state, render).await?;
@@ -69,7 +80,7 @@ pub fn live_parts(state: &NodeHttpState, query: &str, viewer: &Viewer) -> Vec<Li
 fn model(state: &NodeHttpState) -> MapPageModel {
     let catalog = state.actors.catalog_view.load();
     let is_counted = catalog.event_log.is_some() || catalog.demand.is_some();
-    MapPageModel { map: heat_map(state), is_counted }
+    MapPageModel { map: heat_map(state), is_counted, ask: None }
 }
 
 fn heat_map(state: &NodeHttpState) -> HeatMap {
@@ -136,6 +147,7 @@ fn row(
             cells.push(HeatCell { host, requests: 0, is_coming: true });
         }
     }
+    let key = name.to_percent();
     let name = shown_name(&state.names, file);
-    HeatRow { address: format!("{ROOT}/files?why={}", encoded(&name)), name, cells }
+    HeatRow { address: format!("{ROOT}/files?why={}", encoded(&name)), name, key, cells }
 }

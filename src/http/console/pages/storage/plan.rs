@@ -14,6 +14,7 @@ use reelyard_console::pages::plan::{
 };
 use reelyard_console::pages::why::PassedReason;
 use reelyard_console::parts::panel::page_sentence;
+use reelyard_console::parts::table::RowPage;
 use reelyard_console::{Moment, Viewer};
 use reelyard_core::names::FileName;
 use reelyard_yard::remover::{RemovalMode, RoomVerdict};
@@ -65,13 +66,25 @@ pub fn live_parts(state: &NodeHttpState, query: &str, viewer: &Viewer) -> Vec<Li
 }
 
 fn model(state: &NodeHttpState, query: &PlanPageQuery) -> PlanPageModel {
-    let mut round = round::last_round(state, ALL_ROWS);
+    let mut round = round::last_round(state, most_read(query));
     sort_copies(&mut round.planned, &query.copies_sort);
     sort_removals(&mut round.removals, &query.removals_sort);
     let pauses = round.back_offs.iter().map(|held| Moment(held.back_off.until.0));
     let next_at = pauses.filter(|end| end.0 > state.clock.now().0).min();
-    let looked = removals::last_look(state, ALL_ROWS);
-    let rows = |list: &str| if query.all == list { ALL_ROWS } else { ROWS };
+    let looked = removals::last_look(state, most_read(query));
+    let rooms_total = looked.rooms_total;
+    let totals = [
+        ("copies", round.planned_total),
+        ("removals", round.removals_total),
+        ("exchanges", rooms_total),
+    ];
+    let alone = totals.iter().find(|(list, _)| query.all == *list);
+    let page = alone.map(|(_, total)| page_of(query, *total)).unwrap_or_default();
+    let cut = |list: &str| match query.all == list {
+        true => (page.first.saturating_sub(1) as usize, ALL_ROWS),
+        false => (0, ROWS),
+    };
+    let (copies, exchanges, removals) = (cut("copies"), cut("exchanges"), cut("removals"));
     let spared = looked
         .spared
         .iter()
@@ -88,7 +101,8 @@ fn model(state: &NodeHttpState, query: &PlanPageQuery) -> PlanPageModel {
         copies: round
             .planned
             .into_iter()
-            .take(rows("copies"))
+            .skip(copies.0)
+            .take(copies.1)
             .map(|one| copy(state, one))
             .collect(),
         remover_mode: mode(looked.mode),
@@ -99,13 +113,41 @@ fn model(state: &NodeHttpState, query: &PlanPageQuery) -> PlanPageModel {
         exchanges: looked
             .rooms
             .into_iter()
-            .take(rows("exchanges"))
+            .skip(exchanges.0)
+            .take(exchanges.1)
             .map(|sought| exchange(state, sought, &round.removals))
             .collect(),
-        removals: round.removals.into_iter().take(rows("removals")).map(removal).collect(),
+        exchanges_total: rooms_total,
+        removals: round
+            .removals
+            .into_iter()
+            .skip(removals.0)
+            .take(removals.1)
+            .map(removal)
+            .collect(),
         passed: passed_over(round.skipped),
         back_offs: round.back_offs.into_iter().take(ROWS).map(back_off).collect(),
+        page,
     }
+}
+
+/// Entries of each list that are read. A list that is sorted, or has pages, is read as a whole.
+fn most_read(query: &PlanPageQuery) -> usize {
+    let is_sorted =
+        query.copies_sort != SortBy::default() || query.removals_sort != SortBy::default();
+    if is_sorted || !query.after.is_empty() { usize::MAX } else { ALL_ROWS }
+}
+
+/// The position within the list that is shown alone.
+fn page_of(query: &PlanPageQuery, total: u64) -> RowPage {
+    let total = usize::try_from(total).unwrap_or(usize::MAX);
+    let last_page = total.saturating_sub(1) / ALL_ROWS * ALL_ROWS;
+    let first = query.after.parse().unwrap_or(0).min(last_page);
+    let shown = ALL_ROWS.min(total - first);
+    RowPage::at(first, shown, total, ALL_ROWS, &|at| {
+        let after = if at == 0 { String::new() } else { at.to_string() };
+        PlanPageQuery { after, ..query.clone() }.address()
+    })
 }
 
 fn sort_copies(copies: &mut [PlannedCopy], sort: &SortBy) {
@@ -265,5 +307,30 @@ fn back_off(held: BackedOff) -> BackOffLine {
         until: Moment(held.back_off.until.0),
         failures: u64::from(held.back_off.failures),
         reason: held.back_off.reason,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sorted_list_is_read_as_a_whole_and_has_pages() {
+        let query = |text: &str| PlanPageQuery::parse(text);
+        assert_eq!(most_read(&query("all=copies")), ALL_ROWS);
+        for whole in ["copies_sort=-size", "removals_sort=from", "all=copies&after=500"] {
+            assert_eq!(most_read(&query(whole)), usize::MAX, "{whole}");
+        }
+        let page = page_of(&query("all=copies&copies_sort=-size"), 600);
+        assert_eq!((page.first, page.shown, page.total), (1, 500, Some(600)));
+        let next = page.next.unwrap();
+        assert_eq!(next, "/console/plan?all=copies&after=500&copies_sort=-size");
+        let page = page_of(&query(next.split_once('?').unwrap().1), 600);
+        assert_eq!((page.first, page.shown, page.next), (501, 100, None));
+        assert!(page.previous.is_some());
+        // The list became shorter meanwhile.
+        let page = page_of(&query("all=copies&after=500"), 30);
+        assert_eq!((page.first, page.shown), (1, 30));
+        assert_eq!(page_of(&query("all=copies"), 0).shown, 0);
     }
 }

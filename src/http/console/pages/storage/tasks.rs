@@ -25,6 +25,7 @@ use crate::http::computing::computed;
 use crate::http::console::answer;
 use crate::http::console::live_part::LivePart;
 use crate::http::console::pages::host_choices::host_choices;
+use crate::http::console::pages::row_cursor::{cursor, first_behind};
 use crate::http::console::refusal::ConsoleRefusal;
 use crate::http::console::visitor::Visitor;
 use crate::http::node_state::NodeHttpState;
@@ -75,12 +76,17 @@ fn model(state: &NodeHttpState, query: &TasksPageQuery) -> TasksPageModel {
             matching.push(task);
         }
     }
-    let first = match query.after.parse().map(TaskId) {
-        Ok(after) => matching.iter().position(|task| task.id == after).map_or(0, |last| last + 1),
-        Err(_) => 0,
+    let position = |key: &str| {
+        let last = key.parse().map(TaskId).ok()?;
+        matching.iter().position(|task| task.id == last)
     };
+    let first = first_behind(&query.after, (ROWS, matching.len()), position);
     let shown: Vec<&Task> = matching.iter().skip(first).take(ROWS).copied().collect();
-    let at = |after: String| TasksPageQuery { after, ..query.clone() }.address();
+    let at = |after: String| {
+        let (pick, ask) = (Vec::new(), String::new());
+        TasksPageQuery { after, pick, ask, ..query.clone() }.address()
+    };
+    let of_row = |place: usize, task: &Task| cursor(place, &task.id.to_string());
     let before = first.saturating_sub(ROWS).checked_sub(1).and_then(|last| matching.get(last));
     let next = shown.last().filter(|_| first + shown.len() < matching.len());
     let page = RowPage {
@@ -88,8 +94,8 @@ fn model(state: &NodeHttpState, query: &TasksPageQuery) -> TasksPageModel {
         shown: shown.len() as u64,
         total: Some(matching.len() as u64),
         previous: (first > 0)
-            .then(|| at(before.map_or_else(String::new, |task| task.id.to_string()))),
-        next: next.map(|task| at(task.id.to_string())),
+            .then(|| at(before.map_or_else(String::new, |task| of_row(first - ROWS, task)))),
+        next: next.map(|task| at(of_row(first + shown.len(), task))),
     };
     TasksPageModel {
         totals: totals(state, &view),

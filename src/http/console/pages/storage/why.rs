@@ -12,7 +12,6 @@ use reelyard_yard::heartbeat::HeartbeatView;
 use reelyard_yard::task_manager::plan::{HostUsability, MasterState, PlanVerdict};
 
 use crate::http::api::yard_calls::explain;
-use crate::http::host_facts::one_host;
 use crate::http::node_state::NodeHttpState;
 use crate::http::overview::yard_model::reasons::passed;
 use crate::http::problem::ProblemResponse;
@@ -36,14 +35,12 @@ pub async fn of_file(
     let in_force = state.live.now();
     let hot_from = in_force.config.yard.event_log.hit_base.get();
     let beats = state.actors.heartbeat_view.load();
-    let explained = explained(&view, &beats);
+    let explained = explained(&view, &name.to_percent(), &beats);
     // With another holder the file is in reach, and no silence makes the node copy it again.
     let is_silent =
         !explained.copies.is_empty() && explained.copies.iter().all(|copy| copy.is_down);
-    let silent = view.explanation.held_on.iter().filter(|_| is_silent);
-    let silent = silent.filter_map(|held| one_host(state, held.host).ok());
-    let after = in_force.config.yard.hosts.presumed_lost_after;
-    let lost_at = silent.filter_map(|host| host.silent_since).map(|at| at.after(after).0).min();
+    let silent = view.silent_on.iter().filter(|_| is_silent);
+    let lost_at = silent.filter_map(|holder| holder.presumed_lost_at).map(|at| at.0).min();
     Ok(Some(WhyFile {
         rank: view.explanation.rank.map(u64::from),
         ranked: catalog.ranking.as_ref().map(|ranking| ranking.files().len() as u64),
@@ -78,7 +75,7 @@ fn size_of(master: &MasterState) -> Option<u64> {
     }
 }
 
-fn explained(view: &ExplainView, beats: &HeartbeatView) -> WhyFile {
+fn explained(view: &ExplainView, key: &str, beats: &HeartbeatView) -> WhyFile {
     let explanation = &view.explanation;
     let (answer, passed) = match explanation.verdict {
         PlanVerdict::Skipped(why) => (None, passed(why)),
@@ -122,7 +119,8 @@ fn explained(view: &ExplainView, beats: &HeartbeatView) -> WhyFile {
                 is_down: beats.is_down(destination.host),
             })
             .collect(),
-        commands: commands(&name),
+        commands: commands(&name, key),
+        key: key.to_owned(),
         name,
         ..WhyFile::default()
     }
@@ -151,8 +149,8 @@ fn obstacle(usability: HostUsability) -> HostObstacle {
     HostObstacle::of_api(word).unwrap_or(HostObstacle::Usable)
 }
 
-fn commands(name: &str) -> CommandLines {
-    let path = format!("/files/{}/explain", reelyard_console::address::encoded(name));
+fn commands(name: &str, key: &str) -> CommandLines {
+    let path = format!("/files/{key}/explain");
     CommandLines {
         reelyard: ["plan", "--explain", name].map(str::to_owned).to_vec(),
         curl: Some(CurlCall { method: "GET".to_owned(), path, ..CurlCall::default() }),

@@ -44,6 +44,12 @@ fn words(ask: &str) -> Option<DialogWords> {
             verb: outcomes::VERB_COPY,
             left_out: outcomes::LEFT_OUT_PLACED,
         },
+        "pin_copy" => DialogWords {
+            question: outcomes::ASK_PIN_COPY,
+            text: outcomes::ASK_PIN_COPY_TEXT,
+            verb: outcomes::VERB_PIN_COPY,
+            left_out: outcomes::LEFT_OUT_PLACED,
+        },
         _ => return None,
     })
 }
@@ -73,8 +79,9 @@ pub fn of_query(
         (chosen.rows, values)
     } else {
         let picked = query.pick.iter().filter_map(|name| FileName::from_percent(name).ok());
-        let values = query.pick.iter().map(|picked| ("pick".to_owned(), picked.clone()));
-        (picked.collect(), values.collect())
+        let names: Vec<FileName> = picked.collect();
+        let values = names.iter().map(|name| ("pick".to_owned(), name.to_percent())).collect();
+        (names, values)
     };
     let n = names.len() as u64;
     if n == 0 && left_out.is_empty() {
@@ -139,23 +146,25 @@ pub fn suited(
     query: &FilesPageQuery,
     matching: Vec<FileId>,
 ) -> ChosenRows<FileName> {
+    let pinned: RoaringBitmap =
+        state.actors.remover_views.load().pins.keys().map(|file| file.0).collect();
     let done = match query.ask.as_str() {
-        "pin" | "unpin" => {
-            state.actors.remover_views.load().pins.keys().map(|file| file.0).collect()
+        "pin" | "unpin" => pinned,
+        _ => {
+            let (placed, copied) = placed_and_copied(state);
+            (placed - pinned) | copied
         }
-        _ => placed_or_copied(state),
     };
     let is_suited = |file: &FileId| done.contains(file.0) == (query.ask == "unpin");
     ChosenRows::of(matching, is_suited).map(|file| state.names.name(file))
 }
 
-/// The files on any host, and those that are being copied.
-fn placed_or_copied(state: &NodeHttpState) -> RoaringBitmap {
+/// The files on any host, and those that are being copied. A pinned file may have a further copy.
+fn placed_and_copied(state: &NodeHttpState) -> (RoaringBitmap, RoaringBitmap) {
     let tasks = state.actors.task_views.load();
     let copied = tasks.open.values().filter_map(|task| state.names.find(task.name.as_bytes()));
-    let mut files = PlacedFiles::new(&tasks, &state.actors.heartbeat_view.load()).all;
-    files.extend(copied.map(|file| file.0));
-    files
+    let placed = PlacedFiles::new(&tasks, &state.actors.heartbeat_view.load()).all;
+    (placed, copied.map(|file| file.0).collect())
 }
 
 /// The same as lines of commands. A call of `curl` and a command that copies are for one file: the lines have the first.
@@ -166,7 +175,7 @@ fn commands(state: &NodeHttpState, ask: &str, names: &[FileName]) -> CommandLine
     let method = match ask {
         "pin" => "PUT",
         "unpin" => "DELETE",
-        _ => return copy_lines(first, roomiest(state)),
+        _ => return copy_lines(first, roomiest(state, first)),
     };
     let named = names.iter().take(MOST_IN_COMMAND).map(shown);
     let path = format!("/files/{}/pin", first.to_percent());
@@ -188,10 +197,15 @@ fn copy_lines(name: &FileName, to: Option<HostAddr>) -> CommandLines {
     CommandLines::new(&words, ("POST", "/tasks", &body.to_string()))
 }
 
-/// The destination with the most room that takes copies. None if no room is known.
-fn roomiest(state: &NodeHttpState) -> Option<HostAddr> {
+/// The destination with the most room that takes copies and does not hold the file. None if no room is known.
+fn roomiest(state: &NodeHttpState, name: &FileName) -> Option<HostAddr> {
     let tasks = state.actors.task_views.load();
-    let takes = tasks.hosts.iter().filter(|host| host.role.is_destination());
+    let file = state.names.find(name.as_bytes());
+    let holds = |host: &HostAddr| {
+        let held = tasks.placements.get(host);
+        held.zip(file).is_some_and(|(held, file)| held.contains(file.0))
+    };
+    let takes = tasks.hosts.iter().filter(|host| host.role.is_destination() && !holds(&host.host));
     let takes = takes.filter(|host| host.record.takes_copies() && host.room.is_some());
     takes.max_by_key(|host| host.room).map(|host| host.host)
 }
