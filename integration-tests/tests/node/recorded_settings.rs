@@ -248,6 +248,14 @@ fn settings_are_changed_for_all_nodes_and_outlive_the_leader() -> Result<()> {
     let answer = cluster.request(0, "GET", "/api/v1/hosts", "").context("hosts")?;
     ensure!(answer.body.contains("\"maintenance\""), "{}", answer.body);
     ensure!(pool_size(&cluster, 0) == Some(7), "a leader changed the pool");
+
+    // A node that starts with what it knew of the record leads by it, and not by its own file.
+    if let Some(process) = &mut cluster.nodes[0].process {
+        process.kill();
+    }
+    cluster.start(0)?;
+    cluster.make_lead(0)?;
+    new_share(&cluster)?;
     is_live(&cluster, 0, &share)?;
 
     // An earlier version comes back. The node that was away gets it too.
