@@ -34,9 +34,9 @@ use reelyard_replication::{
     NodeIdentity, OnFullDisk, ReplicatedLog,
 };
 pub use reelyard_replication::{NoPeers, NodeUnreachable, Transport};
-pub use settings::{JournalConfig, JournalOptions, OpenError};
+pub use settings::{JournalConfig, JournalOptions};
 pub use status::{JournalStatus, SnapshotOnWay};
-pub use store::{SkippedEntry, StoreIdentity, StoreObserver};
+pub use store::{OpenError, SkippedEntry, StoreIdentity, StoreObserver};
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;

@@ -6,12 +6,11 @@ use reelyard_core::private_dir;
 use reelyard_replication::NodeIdentity;
 
 use crate::maintenance::upkeep;
-use crate::settings::OpenError;
-use crate::store::StoreError;
 use crate::store::database::sled_database::{LOCK_PATIENCE, SLED};
 use crate::store::database::trees::inspect;
 use crate::store::disk::identity_file::StoreIdentity;
 use crate::store::disk::lock::DirectoryLock;
+use crate::store::{OpenError, StoreError};
 
 /// The identity of the store in `dir`; none if it has none yet.
 ///

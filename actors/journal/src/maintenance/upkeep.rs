@@ -11,7 +11,6 @@ use reelyard_core::private_dir;
 
 use super::report::{Condition, StoreReport};
 use crate::raft;
-use crate::settings::OpenError;
 use crate::store::database::new_database::remove_tree;
 use crate::store::database::rewrite;
 use crate::store::database::sled_database::SLED;
@@ -22,7 +21,7 @@ use crate::store::disk::disk_space;
 use crate::store::disk::durability_mark::{self, MarkFile, MarkState};
 use crate::store::disk::identity_file::{BadIdentity, StoreIdentity};
 use crate::store::disk::lock::DirectoryLock;
-use crate::store::{SkippedEntries, StoreError};
+use crate::store::{OpenError, SkippedEntries, StoreError};
 
 /// Why an operation on a store is not possible.
 #[derive(Debug, thiserror::Error)]

@@ -17,8 +17,8 @@ use super::snapshot_transfer::SnapshotReceiver;
 use super::state_machine::{LogGrowth, PieceStateMachine};
 use super::watcher::RaftWatcher;
 use crate::owners::PieceOwners;
-use crate::settings::{JournalOptions, OpenError};
-use crate::store::{JournalStore, SnapshotManifest};
+use crate::settings::JournalOptions;
+use crate::store::{JournalStore, OpenError, SnapshotManifest};
 
 /// The most entries that are read for one append call: up to 2 MiB, with entries of up to 32 KiB. The call carries as
 /// many of them as its budget of bytes allows.

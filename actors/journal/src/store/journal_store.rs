@@ -20,9 +20,9 @@ use super::disk::lock::DirectoryLock;
 use super::error::{StoreError, is_full};
 use super::observer::StoreObserver;
 use super::opening::open_whole;
+use super::opening_error::OpenError;
 use super::snapshot_readers::SnapshotReaders;
 use super::writer::{MarkSync, StoreWriter, SyncData, WriteJob, WriterState};
-use crate::settings::OpenError;
 
 /// Settings for opening a store.
 pub(crate) struct StoreSettings {

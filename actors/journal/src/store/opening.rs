@@ -3,8 +3,6 @@
 use std::fs::File;
 use std::path::Path;
 
-use crate::settings::OpenError;
-use crate::store::StoreError;
 use crate::store::database::head::StoreHead;
 use crate::store::database::sled_database::SLED;
 use crate::store::database::sled_database::guarded;
@@ -12,6 +10,7 @@ use crate::store::database::snapshot_chunks;
 use crate::store::database::trees::{Trees, inspect};
 use crate::store::disk::durability_mark::{self, MarkState};
 use crate::store::disk::identity_file::StoreIdentity;
+use crate::store::{OpenError, StoreError};
 
 /// Opens the store in `dir` if it has no fault.
 pub(crate) fn open_whole(dir: &Path, node: u64) -> Result<(Trees, File), OpenError> {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
-use crate::settings::OpenError;
+use crate::store::OpenError;
 
 /// The lock on a store's directory. It is held while this value lives; the kernel releases it at
 /// any end of the process.
