@@ -3,7 +3,6 @@
 pub mod access;
 pub mod api;
 mod audit;
-mod auth;
 mod called_name;
 mod clean_path;
 pub mod computing;

@@ -21,9 +21,9 @@ use reelyard_core::token::SharedToken;
 use reelyard_protocol::signed_call::{Addressee, PROOF_HEADER, SignedCallRefused, VerifiedCall};
 use tokio::sync::{mpsc, watch};
 
+use super::access::authority::{Authority, NoAuthority, bearer_or_signature};
 use super::access::{self, RequestCaller};
 use super::audit;
-use super::auth::{self, Authority, NoAuthority};
 use super::called_name::{self, CalledNames};
 use super::connections::{
     self, CertificateSource, HttpConnectionLimiter, HttpLimits, ServerSettings,
@@ -282,7 +282,7 @@ impl CallingWorker {
             return Err(ProblemResponse::starting());
         }
         let (request, token) = (request.request(), self.token.as_ref());
-        let authority = auth::bearer_or_signature(request, token, &state.gate, Addressee::Node);
+        let authority = bearer_or_signature(request, token, &state.gate, Addressee::Node);
         if let Err(NoAuthority::OtherToken) = authority {
             state.login_guard.admit_token(self.address, &state.clock)?;
         }

@@ -3,9 +3,7 @@
 //! **Invariant:** nothing here knows openraft or sled. The crate `reelyard-journal` implements
 //! [`ReplicatedLog`].
 
-mod clock_settings;
 mod commits;
-mod election;
 mod leadership;
 mod member;
 mod messages;
@@ -14,18 +12,17 @@ mod ownership;
 mod piece;
 mod replica;
 mod replicated_log;
+mod settings;
 mod shapes;
 mod shell;
 pub mod stored;
 mod transport;
 
-pub use clock_settings::ClusterClockConfig;
 pub use commits::batch;
 pub use commits::batch::{ENTRY_BYTES, ENTRY_EVENTS};
 pub use commits::commit_backoff::{CommitBackoff, CommitPause};
 pub use commits::idempotency_ledger::{FrozenLedger, IdempotencyLedger, REMEMBERED_FOR};
 pub use commits::in_flight::InFlight;
-pub use election::ElectionConfig;
 pub use leadership::{EPOCH_LEAP, Leadership};
 pub use member::{
     FORMAT_LEVEL, LOWEST_FORMAT_LEVEL, Member, MemberRecord, NodeIdentity, UnreadableMember,
@@ -38,6 +35,8 @@ pub use ownership::{
 pub use piece::{FrozenPiece, Piece, UnreadableEvent};
 pub use replica::{ReplicaHandle, ReturnedCommit, StateChange};
 pub use replicated_log::{LogHandle, ReplicatedLog};
+pub use settings::clocks::ClusterClockConfig;
+pub use settings::election::ElectionConfig;
 pub use shapes::compare_shapes;
 pub use shell::{
     Owner, OwnerCommands, OwnerCommits, OwnerReply, OwnerRequests, OwnerTicks, Replicated,

@@ -1,5 +1,6 @@
 //! Authentication and authorization of the calls to a node.
 
+pub mod authority;
 mod call_rights;
 mod login;
 mod login_guard;

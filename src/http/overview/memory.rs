@@ -12,7 +12,7 @@ use reelyard_protocol::worker::TaskId;
 use super::copy_rates::CopyRates;
 use super::health_history::HealthHistory;
 use super::link_traffic::{HostLinks, LinkSample, LinkTraffic};
-use super::trouble_log::{TroubleHistory, TroubleLog};
+use super::troubles::trouble_log::{TroubleHistory, TroubleLog};
 
 /// The facts of one look at the yard that are remembered.
 pub struct YardLook {

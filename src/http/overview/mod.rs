@@ -13,7 +13,6 @@ mod memory;
 mod name_order;
 mod placed_files;
 mod share_counts;
-mod trouble_log;
 mod troubles;
 pub mod yard_model;
 mod yard_views;

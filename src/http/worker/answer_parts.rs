@@ -5,7 +5,7 @@ use reelyard_protocol::signed_call::CHALLENGE_HEADER;
 use serde::Serialize;
 
 use super::state::WorkerHttp;
-use crate::http::auth::NoAuthority;
+use crate::http::access::authority::NoAuthority;
 
 /// cfw's content type of text.
 pub const TEXT: &str = "text/plain;charset=UTF-8";

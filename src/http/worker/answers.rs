@@ -23,7 +23,7 @@ use super::answer_parts::{JSON, TEXT, json, json_line, unauthorized};
 use super::router::{WorkerHttpCall, route};
 use super::state::WorkerHttp;
 use super::{boxes, readiness};
-use crate::http::auth::{self, Authority, NoAuthority};
+use crate::http::access::authority::{Authority, NoAuthority, bearer_or_signature};
 use crate::http::health;
 
 /// Answers any request to the worker.
@@ -87,7 +87,7 @@ fn authority(
     // The worker's own address: a call that was signed for another host is refused.
     let to = Addressee::Worker(http.info.host);
     let token = http.token.now();
-    auth::bearer_or_signature(request, Option::as_ref(&token), &http.gate, to)
+    bearer_or_signature(request, Option::as_ref(&token), &http.gate, to)
 }
 
 /// Records the caller of lists and deletions. Probes and disk figures are not recorded, because

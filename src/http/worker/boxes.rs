@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 
 use super::answer_parts::{JSON, TEXT, json_line, unauthorized};
 use super::state::WorkerHttp;
-use crate::http::auth::{Authority, NoAuthority};
+use crate::http::access::authority::{Authority, NoAuthority};
 
 /// Largest body of a call in bytes: far more than all boxes of a pool need.
 const LONGEST_QUESTION: usize = 4 << 20;

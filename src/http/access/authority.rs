@@ -11,7 +11,7 @@ use reelyard_protocol::signed_call::{
 };
 use reelyard_protocol::worker::EPOCH_HEADER;
 
-use super::problem::ProblemResponse;
+use crate::http::problem::ProblemResponse;
 
 /// How a call was authorized.
 #[derive(Clone, Copy, Debug)]

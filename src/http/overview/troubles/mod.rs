@@ -1,5 +1,7 @@
 //! Everything that is wrong at one moment.
 
+pub(super) mod trouble_log;
+
 use std::collections::BTreeMap;
 
 use reelyard_api::HostView;
@@ -10,7 +12,7 @@ use reelyard_core::host::HostAddr;
 use reelyard_core::names::FileId;
 use reelyard_yard::catalog::views::{CatalogInputState, CatalogInputView, CatalogView};
 
-use super::yard_views::YardViews;
+use crate::http::overview::yard_views::YardViews;
 
 /// From this many hosts without an answer on, one line stands for all.
 const MANY_DOWN: usize = 6;

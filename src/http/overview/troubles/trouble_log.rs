@@ -7,7 +7,7 @@ use reelyard_console::Moment;
 use reelyard_console::pages::yard::{EndedTrouble, Trouble, TroubleCause};
 use reelyard_core::clock::Millis;
 
-use super::HOUR_MILLIS;
+use crate::http::overview::HOUR_MILLIS;
 
 /// Ends of troubles are remembered for this long, in milliseconds.
 const KEPT_MILLIS: i64 = 24 * HOUR_MILLIS;

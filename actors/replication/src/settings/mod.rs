@@ -1,0 +1,4 @@
+//! Settings that the journal and the owners share.
+
+pub mod clocks;
+pub mod election;
