@@ -14,9 +14,9 @@ use crate::share_expiry::state::event::ShareRefusal;
 use crate::share_expiry::state::moves::pending_move::{
     MoveEnd, MoveRefused, Moved, NewMove, ShareLocation,
 };
-use crate::share_expiry::state::paths::path::{RootName, SharePath};
 use crate::share_expiry::state::table::share::{ClientKey, Share};
 use crate::share_expiry::state::values::id::ShareId;
+use crate::share_expiry::state::values::path::{RootName, SharePath};
 use crate::share_expiry::state::values::root_id::RootId;
 use crate::share_expiry::state::values::share_lifetime::{OnlyIf, ShareLifetime};
 use crate::share_expiry::state::values::share_terms::{ShareTerm, ShareTerms};

@@ -15,8 +15,11 @@ pub use actor::ShareExpiry;
 pub use messages::*;
 pub use policy::budget::Budget;
 pub use policy::clock_step::{ClockStep, ClockStepDetector};
-pub use policy::decide::{AT_ONCE, DownloadDecision, ShareDecisionContext, SharePolicy};
+pub use policy::decision_context::ShareDecisionContext;
+pub use policy::decisions::creating::AT_ONCE;
+pub use policy::decisions::downloads::DownloadDecision;
 pub use policy::evict::Eviction;
+pub use policy::memory::SharePolicy;
 pub use policy::time::ShareMoment;
 pub use policy::timer::{ExpiryTimerWheel, WINDOW};
 pub use settings::{
@@ -33,12 +36,12 @@ pub use state::moves::pending_move::{
 pub use state::notification::{
     LARGEST_PAGE, ShareNotification, ShareNotificationKind, ShareNotifications,
 };
-pub use state::paths::path::{BadPath, LONGEST_PATH, RootName, SharePath};
 pub use state::table::order::ShareDueKey;
 pub use state::table::shards::ShareLookup;
 pub use state::table::share::{ClientKey, DownloadCounts, DownloadLimit, Exhausted, Share};
 pub use state::table::share_table::{ShareTable, TombstoneKey};
 pub use state::values::id::{BadShareId, ShareId};
+pub use state::values::path::{BadPath, LONGEST_PATH, RootName, SharePath};
 pub use state::values::root_id::{BadRootId, RootId};
 pub use state::values::share_lifetime::{OnlyIf, ShareLifetime};
 pub use state::values::share_terms::{ShareTerm, ShareTerms};

@@ -7,9 +7,9 @@ use reelyard_core::event::RequestId;
 
 use crate::share_expiry::state::event::{NewShare, ShareLimits};
 use crate::share_expiry::state::moves::pending_move::{NewMove, ShareLocation, SharedFileIdentity};
-use crate::share_expiry::state::paths::path::{RootName, SharePath};
 use crate::share_expiry::state::table::share::{ColdShareFields, Share, ShareInit};
 use crate::share_expiry::state::values::id::ShareId;
+use crate::share_expiry::state::values::path::{RootName, SharePath};
 use crate::share_expiry::state::values::share_terms::ShareTerms;
 use crate::share_expiry::state::values::value_types::{Deadline, ShareKind};
 

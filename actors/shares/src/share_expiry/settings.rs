@@ -11,7 +11,7 @@ use reelyard_core::settings::{Read, SettingValue, Wrong, quoted, wrong};
 use reelyard_core::{setting_words, settings};
 use serde::{Deserialize, Serialize};
 
-use crate::share_expiry::state::paths::path::RootName;
+use crate::share_expiry::state::values::path::RootName;
 
 /// The action at the limit of shares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]

@@ -1,7 +1,7 @@
 //! Running moves: recorded before the file is renamed, settled once the outcome is known, and ended
 //! when every share has followed.
 
-use crate::share_expiry::policy::decide_moves::FOLLOW_AT_ONCE;
+use crate::share_expiry::policy::decisions::moves::FOLLOW_AT_ONCE;
 use actix::fut::wrap_future;
 use actix::{ActorFutureExt, Context, Handler};
 use reelyard_core::event::RequestId;

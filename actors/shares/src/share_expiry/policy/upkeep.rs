@@ -5,9 +5,11 @@ use std::time::Duration;
 
 use reelyard_core::clock::Millis;
 
-use crate::share_expiry::policy::decide::{AT_ONCE, ShareDecisionContext, SharePolicy};
+use crate::share_expiry::policy::decision_context::ShareDecisionContext;
+use crate::share_expiry::policy::decisions::creating::AT_ONCE;
+use crate::share_expiry::policy::memory::SharePolicy;
 use crate::share_expiry::state::event::ShareEvent;
-use crate::share_expiry::state::paths::path::{RootName, SharePath};
+use crate::share_expiry::state::values::path::{RootName, SharePath};
 use crate::share_expiry::state::values::value_types::ShareEnding;
 
 /// How many tombstones and notifications one event examines, so that forgetting many needs several

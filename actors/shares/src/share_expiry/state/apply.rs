@@ -12,7 +12,6 @@ use super::download_cache::CountedDownload;
 use super::event::{NewShare, ShareChanges, ShareEvent, ShareOutcome, ShareRefusal};
 use super::event_v1;
 use super::event_v2;
-use super::paths::path::RootName;
 use super::snapshot::{FrozenShareTable, thaw_row};
 use super::table::shards::ShareLookup;
 use super::table::share::{
@@ -20,6 +19,7 @@ use super::table::share::{
 };
 use super::table::share_table::{NotificationRecord, ShareTable, TombstoneKey};
 use super::values::id::ShareId;
+use super::values::path::RootName;
 use super::values::root_id::RootId;
 use super::values::share_terms::ShareTerm;
 use super::values::text::SharedText;

@@ -12,9 +12,9 @@ use serde::{Deserialize, Serialize};
 
 use super::moves::pending_move::{MoveEnd, MoveRefused, NewMove};
 use super::moves::stored_move::move_of_event;
-use super::paths::path::{RootName, SharePath};
 use super::table::share::ClientKey;
 use super::values::id::ShareId;
+use super::values::path::{RootName, SharePath};
 use super::values::root_id::RootId;
 use super::values::share_terms::{ShareTerm, ShareTerms, terms_of_event};
 use super::values::value_types::{Deadline, ShareEnding, ShareKind, ShareOwner};

@@ -5,8 +5,8 @@ use std::num::NonZeroU32;
 use serde::{Deserialize, Serialize};
 
 use super::event::{NewDeadline, NewOwner, NewShare, ShareChanges, ShareEvent, ShareLimits};
-use super::paths::path::{RootName, SharePath};
 use super::values::id::ShareId;
+use super::values::path::{RootName, SharePath};
 use super::values::share_terms::ShareTerm;
 use super::values::value_types::{Deadline, PasswordHash, ShareKind, ShareNote, ShareOwner};
 

@@ -1,7 +1,7 @@
 //! Notifications of shares, for webhooks and event streams.
 
-use crate::share_expiry::state::paths::path::{RootName, SharePath};
 use crate::share_expiry::state::values::id::ShareId;
+use crate::share_expiry::state::values::path::{RootName, SharePath};
 use crate::share_expiry::state::values::value_types::{
     Deadline, ShareEnding, ShareNote, ShareOwner,
 };

@@ -14,18 +14,18 @@ use serde::{Deserialize, Serialize};
 use super::download_cache::CountedDownload;
 use super::moves::pending_move::PendingMove;
 use super::moves::stored_move::StoredMove;
-use super::paths::path::RootName;
-use super::paths::path_order::PathOrder;
 use super::stored::{
     StoredCountedDownload, StoredNotification, StoredNotificationV2, StoredShare,
     StoredShareTotals, StoredShareV2, StoredTombstone,
 };
 use super::table::order::ShareDueKey;
+use super::table::path_order::PathOrder;
 use super::table::shards::Shard;
 use super::table::share::{ClientKey, Share};
 use super::table::share_table::{NotificationRecord, ShareTable, TombstoneKey};
 use super::table::totals::Totals;
 use super::values::id::ShareId;
+use super::values::path::RootName;
 use super::values::root_id::RootId;
 use super::values::text::SharedText;
 use super::values::value_types::Tombstone;

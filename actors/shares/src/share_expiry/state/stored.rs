@@ -11,13 +11,13 @@ use serde::{Deserialize, Serialize};
 
 use super::download_cache::CountedDownload;
 use super::notification::ShareNotificationKind;
-use super::paths::path::{RootName, SharePath};
 use super::table::share::{
     ClientKey, ColdShareFields, DownloadClient, DownloadCounts, Exhausted, Share, ShareInit,
 };
 use super::table::share_table::NotificationRecord;
 use super::table::totals::Totals;
 use super::values::id::ShareId;
+use super::values::path::{RootName, SharePath};
 use super::values::share_terms::{ShareTerm, ShareTerms, StoredShareTerms};
 use super::values::text::SharedText;
 use super::values::value_types::{

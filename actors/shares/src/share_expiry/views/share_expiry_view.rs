@@ -10,8 +10,8 @@ use reelyard_core::counted::counted;
 use reelyard_core::event::Epoch;
 use serde::{Deserialize, Serialize};
 
-use crate::share_expiry::state::paths::path::RootName;
 use crate::share_expiry::state::table::totals::Totals;
+use crate::share_expiry::state::values::path::RootName;
 use crate::share_expiry::state::values::root_id::RootId;
 
 /// The observable state of the actor.

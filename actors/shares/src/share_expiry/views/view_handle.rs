@@ -24,11 +24,11 @@ use crate::share_expiry::state::moves::pending_move::{
     PendingMove, PendingMoves, ResolvedLocation,
 };
 use crate::share_expiry::state::notification::LARGEST_PAGE;
-use crate::share_expiry::state::paths::path::{RootName, SharePath};
 use crate::share_expiry::state::table::shards::{Shards, ShareLookup};
 use crate::share_expiry::state::table::share::Share;
 use crate::share_expiry::state::table::share_table::ShareTable;
 use crate::share_expiry::state::values::id::ShareId;
+use crate::share_expiry::state::values::path::{RootName, SharePath};
 use crate::share_expiry::state::values::value_types::ShareOwner;
 
 /// How many shares a list reads before it returns a page: one or two milliseconds.

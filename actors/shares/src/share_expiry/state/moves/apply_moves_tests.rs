@@ -8,10 +8,10 @@ use super::pending_move::{
 };
 use crate::share_expiry::samples::{new_move, new_share, path, root};
 use crate::share_expiry::state::event::*;
-use crate::share_expiry::state::paths::path::RootName;
 use crate::share_expiry::state::table::shards::ShareLookup;
 use crate::share_expiry::state::table::share_table::ShareTable;
 use crate::share_expiry::state::values::id::ShareId;
+use crate::share_expiry::state::values::path::RootName;
 use crate::share_expiry::state::values::value_types::ShareEnding;
 
 fn table(places: &[(u128, &str)]) -> ShareTable {

@@ -1,6 +1,5 @@
 //! The recorded moves of shared files.
 
-pub(in crate::share_expiry) mod apply_moves;
 #[cfg(test)]
 pub(in crate::share_expiry) mod apply_moves_tests;
 pub(in crate::share_expiry) mod pending_move;

@@ -8,7 +8,7 @@ use arc_swap::ArcSwap;
 use reelyard_core::event::RequestId;
 use serde::{Deserialize, Serialize};
 
-use crate::share_expiry::state::paths::path::{RootName, SharePath};
+use crate::share_expiry::state::values::path::{RootName, SharePath};
 
 /// The current or new place of a file: a root, and a path below it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -6,7 +6,7 @@ use reelyard_core::event::RequestId;
 use reelyard_replication::{stored_form, stored_form_of_event};
 
 use super::pending_move::{MoveStage, NewMove, PendingMove, ShareLocation, SharedFileIdentity};
-use crate::share_expiry::state::paths::path::{RootName, SharePath};
+use crate::share_expiry::state::values::path::{RootName, SharePath};
 
 stored_form! {
     /// A place of a file.

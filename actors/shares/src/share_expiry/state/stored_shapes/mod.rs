@@ -6,9 +6,9 @@ use super::event::{ShareEvent, ShareOutcome, ShareRefusal};
 use super::event_v2::{NewShareV2, ShareChangesV2};
 use super::moves::pending_move::{MoveEnd, MoveRefused, MoveStage};
 use super::notification::ShareNotificationKind;
-use super::paths::path::BadPath;
 use super::snapshot::ShareSnapshotRow;
 use super::values::bad_lifetime::BadLifetime;
+use super::values::path::BadPath;
 use super::values::share_terms::ShareTerm;
 use super::values::value_types::{ShareEnding, ShareKind};
 

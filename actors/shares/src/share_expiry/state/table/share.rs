@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use reelyard_core::clock::Millis;
 use serde::{Deserialize, Serialize};
 
-use crate::share_expiry::state::paths::path::{RootName, SharePath};
 use crate::share_expiry::state::values::id::ShareId;
+use crate::share_expiry::state::values::path::{RootName, SharePath};
 use crate::share_expiry::state::values::share_terms::ShareTerms;
 use crate::share_expiry::state::values::usage::UsageCounter;
 use crate::share_expiry::state::values::value_types::{

@@ -17,10 +17,10 @@ use crate::share_expiry::state::notification::LARGEST_PAGE;
 use crate::share_expiry::state::notification::{
     ShareNotification, ShareNotificationKind, ShareNotifications,
 };
-use crate::share_expiry::state::paths::path::{RootName, SharePath};
-use crate::share_expiry::state::paths::path_order::PathOrder;
+use crate::share_expiry::state::table::path_order::PathOrder;
 use crate::share_expiry::state::table::totals::Totals;
 use crate::share_expiry::state::values::id::ShareId;
+use crate::share_expiry::state::values::path::{RootName, SharePath};
 use crate::share_expiry::state::values::root_id::RootId;
 use crate::share_expiry::state::values::text::SharedText;
 use crate::share_expiry::state::values::value_types::{ShareOwner, Tombstone};

@@ -2,6 +2,7 @@
 
 pub(crate) mod bad_lifetime;
 pub(in crate::share_expiry) mod id;
+pub(in crate::share_expiry) mod path;
 pub(in crate::share_expiry) mod root_id;
 pub(in crate::share_expiry) mod share_lifetime;
 pub(in crate::share_expiry) mod share_terms;

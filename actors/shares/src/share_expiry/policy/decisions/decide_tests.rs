@@ -8,8 +8,11 @@ use reelyard_core::clock::Millis;
 use reelyard_core::event::RequestId;
 use reelyard_replication::{InFlight, Piece};
 
-use super::decide::{AT_ONCE, DownloadDecision, ShareDecisionContext, SharePolicy};
+use super::creating::AT_ONCE;
+use super::downloads::DownloadDecision;
 use crate::share_expiry::messages::{CreateShare, NewTerms, TakeDownload};
+use crate::share_expiry::policy::decision_context::ShareDecisionContext;
+use crate::share_expiry::policy::memory::SharePolicy;
 use crate::share_expiry::samples::{new_share, path, root};
 use crate::share_expiry::settings::{AtLimit, ShareExpirySettings};
 use crate::share_expiry::state::event::*;

@@ -5,12 +5,14 @@ use std::sync::Arc;
 use reelyard_core::clock::Millis;
 use reelyard_replication::ENTRY_EVENTS;
 
-use super::pending_move::{MoveEnd, MoveRefused, MoveStage, NewMove, PendingMove, ShareLocation};
+use super::moves::pending_move::{
+    MoveEnd, MoveRefused, MoveStage, NewMove, PendingMove, ShareLocation,
+};
 use crate::share_expiry::state::constants::MOST_MOVES;
 use crate::share_expiry::state::event::{ShareOutcome, ShareRefusal};
-use crate::share_expiry::state::paths::path::{RootName, SharePath};
 use crate::share_expiry::state::table::share::Share;
 use crate::share_expiry::state::table::share_table::ShareTable;
+use crate::share_expiry::state::values::path::{RootName, SharePath};
 use crate::share_expiry::state::values::text::SharedText;
 use crate::share_expiry::state::values::value_types::ShareEnding;
 

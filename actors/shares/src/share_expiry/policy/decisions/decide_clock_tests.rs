@@ -8,8 +8,10 @@ use reelyard_core::clock::Millis;
 use reelyard_core::event::RequestId;
 use reelyard_replication::{InFlight, Piece};
 
-use super::decide::{DownloadDecision, ShareDecisionContext, SharePolicy};
+use super::downloads::DownloadDecision;
 use crate::share_expiry::messages::{CreateShare, NewTerms, TakeDownload};
+use crate::share_expiry::policy::decision_context::ShareDecisionContext;
+use crate::share_expiry::policy::memory::SharePolicy;
 use crate::share_expiry::samples::{path, root};
 use crate::share_expiry::settings::AllowedLifetimes;
 use crate::share_expiry::settings::ShareExpirySettings;

@@ -11,11 +11,11 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::path::{RootName, SharePath};
 use super::path_chunk::{Chunk, MOST, WELL_FILLED};
 use super::path_key::{HEAD, PathKey, PathPosition, PositionInPath, place_of};
 use crate::share_expiry::state::table::share::{ChunkNumber, Share};
 use crate::share_expiry::state::values::id::ShareId;
+use crate::share_expiry::state::values::path::{RootName, SharePath};
 
 /// A chunk with fewer shares is joined with the next, if both fit into one well filled chunk.
 /// No event depends on it.

@@ -1,15 +1,15 @@
 //! Decisions on moves. Pure.
 
-use super::decide::{ShareDecisionContext, SharePolicy};
-
+use crate::share_expiry::policy::decision_context::ShareDecisionContext;
+use crate::share_expiry::policy::memory::SharePolicy;
 use crate::share_expiry::state::constants::MOST_MOVES;
 use crate::share_expiry::state::event::ShareEvent;
 use crate::share_expiry::state::moves::pending_move::{
     MoveRefused, MoveStage, NewMove, ShareLocation,
 };
-use crate::share_expiry::state::paths::path::{RootName, SharePath};
 use crate::share_expiry::state::table::share::Share;
 use crate::share_expiry::state::values::id::ShareId;
+use crate::share_expiry::state::values::path::{RootName, SharePath};
 
 impl ShareDecisionContext<'_> {
     /// The running moves, including those that are about to be recorded.
