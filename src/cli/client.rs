@@ -7,9 +7,11 @@ mod local_token;
 mod node_args;
 mod notice;
 mod reason;
+mod view_args;
 
 pub use follow::{EventIds, ServerSentEvent};
 pub use node_args::{NodeArgs, addresses_of};
+pub use view_args::{ViewArgs, web_address, web_query};
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};

@@ -16,7 +16,8 @@ use serde::Serialize;
 
 use self::shown_change::changed;
 use super::client::{NodeArgs, NodeClient, PageArgs};
-use crate::cli::output::{OutputArgs, Printer, ViewArgs, plain};
+use crate::cli::client::ViewArgs;
+use crate::cli::output::{OutputArgs, Printer, plain};
 use crate::cli::support::failure::CommandFailure;
 use crate::cli::support::layers::LayerArgs;
 use crate::config::legacy::{LegacyProgram, import};

@@ -11,9 +11,9 @@ use reelyard_core::host::HostAddr;
 
 use super::name_filter::NameFilter;
 use super::token_recover::{self, RecoverArgs};
-use crate::cli::client::{NodeArgs, NodeClient, filters};
+use crate::cli::client::{NodeArgs, NodeClient, ViewArgs, filters};
 use crate::cli::output::cell::{maybe, text};
-use crate::cli::output::{ListCell, ListColumn, ListTable, PrintStyle, Printer, ViewArgs};
+use crate::cli::output::{ListCell, ListColumn, ListTable, PrintStyle, Printer};
 use crate::cli::support::failure::CommandFailure;
 
 #[derive(Debug, Args)]

@@ -7,9 +7,9 @@ use reelyard_access::rights::{Role, UserName};
 use reelyard_api::{Page, SessionInfo, UserInfo, WantedUser, WantedUserChange};
 
 use super::name_filter::NameFilter;
-use crate::cli::client::{NodeArgs, NodeClient, PageArgs, filters};
+use crate::cli::client::{NodeArgs, NodeClient, PageArgs, ViewArgs, filters};
 use crate::cli::output::cell::{maybe, state, text};
-use crate::cli::output::{ListCell, ListColumn, ListTable, PrintStyle, Printer, ViewArgs};
+use crate::cli::output::{ListCell, ListColumn, ListTable, PrintStyle, Printer};
 use crate::cli::support::failure::CommandFailure;
 use crate::cli::support::password;
 

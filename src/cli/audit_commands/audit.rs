@@ -10,8 +10,8 @@ use reelyard_console::pages::audit::AuditPageQuery;
 use super::row_filter::RowFilterArgs;
 use super::row_table;
 use super::verify::{self, VerifyArgs};
-use crate::cli::client::{EventIds, NodeArgs, NodeClient, PageArgs, filters};
-use crate::cli::output::{Printer, ViewArgs, web_query};
+use crate::cli::client::{EventIds, NodeArgs, NodeClient, PageArgs, ViewArgs, filters, web_query};
+use crate::cli::output::Printer;
 use crate::cli::support::failure::CommandFailure;
 
 #[derive(Debug, Args)]

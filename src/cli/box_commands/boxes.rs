@@ -23,8 +23,10 @@ use super::lease_options::LeaseOptions;
 use super::option_values::fence;
 use super::pools::{self, PoolsArgs};
 use crate::box_client;
-use crate::cli::client::{NodeArgs, NodeClient, PageArgs, ServerSentEvent, filters};
-use crate::cli::output::{Printer, ViewArgs, web_query};
+use crate::cli::client::{
+    NodeArgs, NodeClient, PageArgs, ServerSentEvent, ViewArgs, filters, web_query,
+};
+use crate::cli::output::Printer;
 use crate::cli::support::enum_word;
 use crate::cli::support::failure::CommandFailure;
 

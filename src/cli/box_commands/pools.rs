@@ -11,8 +11,8 @@ use reelyard_core::host::HostAddr;
 use reelyard_protocol::boxes::{BoxNumber, HooksName, PoolName, SlotId};
 
 use super::box_tables;
-use crate::cli::client::{NodeArgs, NodeClient, PageArgs};
-use crate::cli::output::{Printer, ViewArgs, web_query};
+use crate::cli::client::{NodeArgs, NodeClient, PageArgs, ViewArgs, web_query};
+use crate::cli::output::Printer;
 use crate::cli::support::failure::CommandFailure;
 
 #[derive(Debug, Args)]

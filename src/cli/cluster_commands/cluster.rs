@@ -7,8 +7,7 @@ use reelyard_api::{INVITATION_TTL, Ttl};
 use reelyard_console::address::ROOT;
 
 use super::{certs, forming, members};
-use crate::cli::client::{NodeArgs, NodeClient};
-use crate::cli::output::ViewArgs;
+use crate::cli::client::{NodeArgs, NodeClient, ViewArgs};
 use crate::cli::support::failure::CommandFailure;
 use crate::cli::support::layers::LayerArgs;
 

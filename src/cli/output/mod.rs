@@ -3,22 +3,20 @@
 mod args;
 pub mod cell;
 mod csv;
-mod local_time;
+pub mod local_time;
 mod printer;
 mod sheet;
 mod shown_text;
 mod state_look;
 mod style;
 mod table;
-mod view_args;
 
 pub use args::OutputArgs;
 pub use cell::ListCell;
 pub use printer::Printer;
 pub use sheet::DetailSheet;
-pub use shown_text::{cut_end, name, plain, width as text_width, wrapped};
+pub use shown_text::{cut_end, cut_shown, name, plain, width as text_width, wrapped};
 pub use style::PrintStyle;
 #[cfg(test)]
 pub use style::{ColorWhen, OutputForm, viewer};
 pub use table::{ListColumn, ListTable, PartLook, ShownLine};
-pub use view_args::{ViewArgs, web_address, web_query};

@@ -8,8 +8,8 @@ use reelyard_api::{OverviewView, TroubleSeverity};
 use reelyard_console::address::ROOT;
 
 use super::{figures, verdict};
-use crate::cli::client::{NodeArgs, NodeClient};
-use crate::cli::output::{PrintStyle, ShownLine, ViewArgs};
+use crate::cli::client::{NodeArgs, NodeClient, ViewArgs};
+use crate::cli::output::{PrintStyle, ShownLine};
 use crate::cli::support::failure::{BROKEN, CommandFailure};
 
 pub const AFTER_HELP: &str = "\

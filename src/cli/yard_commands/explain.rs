@@ -14,10 +14,10 @@ use reelyard_yard::remover::CopyDecision;
 use reelyard_yard::task_manager::plan::{DestinationState, LinkLoad, MasterState, SourceState};
 
 use super::file_name::file_name;
-use crate::cli::client::NodeClient;
+use crate::cli::client::{NodeClient, web_query};
 use crate::cli::output::cell::{count, maybe, text, texts};
 use crate::cli::output::{
-    DetailSheet, ListCell, ListColumn, ListTable, PrintStyle, Printer, name, plain, web_query,
+    DetailSheet, ListCell, ListColumn, ListTable, PrintStyle, Printer, name, plain,
 };
 use crate::cli::support::failure::CommandFailure;
 

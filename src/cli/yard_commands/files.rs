@@ -15,11 +15,9 @@ use serde::Serialize;
 
 use super::explain;
 use super::file_name::file_name;
-use crate::cli::client::{NodeArgs, NodeClient, PageArgs, filters};
+use crate::cli::client::{NodeArgs, NodeClient, PageArgs, ViewArgs, filters, web_query};
 use crate::cli::output::cell::{self, count, maybe, state, text, texts};
-use crate::cli::output::{
-    ListCell, ListColumn, ListTable, PrintStyle, Printer, ViewArgs, name, plain, web_query,
-};
+use crate::cli::output::{ListCell, ListColumn, ListTable, PrintStyle, Printer, name, plain};
 use crate::cli::support::enum_word;
 use crate::cli::support::failure::CommandFailure;
 

@@ -10,9 +10,9 @@ use reelyard_core::clock::Clock;
 use reelyard_core::host::HostAddr;
 use reelyard_yard::task_manager::TaskState;
 
-use crate::cli::client::{NodeArgs, NodeClient, PageArgs, filters};
+use crate::cli::client::{NodeArgs, NodeClient, PageArgs, ViewArgs, filters, web_query};
 use crate::cli::output::cell::{self, maybe, text};
-use crate::cli::output::{ListCell, ListColumn, ListTable, PrintStyle, ViewArgs, web_query};
+use crate::cli::output::{ListCell, ListColumn, ListTable, PrintStyle};
 use crate::cli::support::failure::CommandFailure;
 use crate::cli::support::instant::instant;
 

@@ -15,10 +15,10 @@ use reelyard_core::traffic::Traffic;
 use reelyard_yard::heartbeat::Health;
 use reelyard_yard::task_manager::plan::LinkLoad;
 
-use crate::cli::client::{NodeArgs, NodeClient, PageArgs, filters};
+use crate::cli::client::{NodeArgs, NodeClient, PageArgs, ViewArgs, filters, web_query};
 use crate::cli::output::cell::{count, maybe, state, text, unit};
 use crate::cli::output::{
-    DetailSheet, ListCell, ListColumn, ListTable, PrintStyle, Printer, ViewArgs, plain, web_query,
+    DetailSheet, ListCell, ListColumn, ListTable, PrintStyle, Printer, plain,
 };
 use crate::cli::support::enum_word;
 use crate::cli::support::failure::CommandFailure;

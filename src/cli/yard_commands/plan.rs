@@ -10,9 +10,9 @@ use reelyard_console::pages::plan::PlanPageQuery;
 use reelyard_yard::catalog::popularity::served_requests::ServedShares;
 
 use super::{explain, removals};
-use crate::cli::client::{NodeArgs, NodeClient};
+use crate::cli::client::{NodeArgs, NodeClient, ViewArgs};
 use crate::cli::output::cell::{self, count, maybe, text};
-use crate::cli::output::{ListCell, ListColumn, ListTable, Printer, ViewArgs, name, plain};
+use crate::cli::output::{ListCell, ListColumn, ListTable, Printer, name, plain};
 use crate::cli::support::failure::CommandFailure;
 
 #[derive(Debug, Args)]

@@ -9,9 +9,9 @@ use reelyard_console::pages::plan::PlanPageQuery;
 use reelyard_core::host::HostAddr;
 use reelyard_yard::remover::{ExchangeBudget, Relief, RemovalMode, RemoverWaits};
 
-use crate::cli::client::{NodeArgs, NodeClient};
+use crate::cli::client::{NodeArgs, NodeClient, ViewArgs};
 use crate::cli::output::cell::{self, count, maybe, text};
-use crate::cli::output::{ListCell, ListColumn, ListTable, Printer, ViewArgs};
+use crate::cli::output::{ListCell, ListColumn, ListTable, Printer};
 use crate::cli::support::failure::CommandFailure;
 
 #[derive(Debug, Args)]

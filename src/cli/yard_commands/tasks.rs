@@ -10,11 +10,9 @@ use reelyard_core::clock::Millis;
 use reelyard_core::host::HostAddr;
 use reelyard_protocol::worker::{Blame, TaskId};
 
-use crate::cli::client::{NodeArgs, NodeClient, PageArgs, filters};
+use crate::cli::client::{NodeArgs, NodeClient, PageArgs, ViewArgs, filters, web_query};
 use crate::cli::output::cell::{self, count, maybe, state, text, unit};
-use crate::cli::output::{
-    DetailSheet, ListCell, ListColumn, ListTable, PrintStyle, Printer, ViewArgs, web_query,
-};
+use crate::cli::output::{DetailSheet, ListCell, ListColumn, ListTable, PrintStyle, Printer};
 use crate::cli::support::enum_word;
 use crate::cli::support::failure::CommandFailure;
 

@@ -4,6 +4,7 @@
 mod actions;
 mod answer;
 mod assets;
+mod changed_meanwhile;
 mod choices;
 mod chosen;
 mod live;

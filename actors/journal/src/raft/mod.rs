@@ -23,7 +23,7 @@ mod wire;
 use std::fmt;
 use std::sync::Arc;
 
-use openraft::{EntryPayload, StorageError, StorageIOError};
+use openraft::{EntryPayload, ServerState, StorageError, StorageIOError};
 use reelyard_core::event::Epoch;
 use reelyard_replication::{CommitAnswer, batch};
 use serde::de::{self, Visitor};
@@ -56,6 +56,13 @@ type Raft = openraft::Raft<Types>;
 type Metrics = openraft::RaftMetrics<u64, MemberNode>;
 type LogId = openraft::LogId<u64>;
 type RaftStorageError = StorageError<u64>;
+
+/// Whether a node leads, as its raft node says.
+fn is_led_by(metrics: &Metrics, node: u64) -> bool {
+    metrics.state == ServerState::Leader
+        && metrics.vote.is_committed()
+        && metrics.current_leader == Some(node)
+}
 
 /// The commits of one entry, encoded by [`batch::join`].
 #[derive(Clone, Debug, PartialEq, Eq)]

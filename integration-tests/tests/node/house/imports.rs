@@ -69,8 +69,29 @@ fn crate_roots() -> Result<Vec<PathBuf>> {
     Ok(roots)
 }
 
-/// The folders at the root of a crate, with the folders that they use. Two actors may use each other: they
-/// exchange messages and views.
+/// Folders that use each other, and why they stay so.
+const CIRCLES_LEFT: [(&[&str], &str); 3] = [
+    (
+        &["src/http/access", "src/http/audit"],
+        "a check of rights tells the audit the caller, and the audit reads the caller of a request",
+    ),
+    (
+        &[
+            "actors/worker/src/downloader/copying",
+            "actors/worker/src/downloader/fetching",
+            "actors/worker/src/downloader/legacy",
+            "actors/worker/src/downloader/managers",
+        ],
+        "an order comes from a manager and is fetched, and `legacy` has another link and another fetch",
+    ),
+    (
+        &["actors/yard/src/task_manager/plan", "actors/yard/src/task_manager/policy"],
+        "the planner reads the hosts that the policy keeps in memory, and the policy keeps the planner",
+    ),
+];
+
+/// The folders in a folder, with the folders there that they use. Two actors may use each other: they exchange messages
+/// and views.
 fn folder_imports(imports: &Imports, source: &Path) -> Imports {
     let folder = |file: &Path| -> Option<PathBuf> {
         let mut parts = file.strip_prefix(source).ok()?.components();
@@ -104,28 +125,46 @@ fn lines_of(circle: &BTreeSet<PathBuf>, imports: &Imports) -> Result<String> {
     Ok(lines)
 }
 
+/// All folders with files of a crate, from its root on.
+fn folders_of(imports: &Imports, source: &Path) -> BTreeSet<PathBuf> {
+    let above = |file: &PathBuf| -> Vec<PathBuf> {
+        let above = file.ancestors().skip(1).take_while(|folder| folder.starts_with(source));
+        above.map(Path::to_owned).collect()
+    };
+    imports.keys().flat_map(above).collect()
+}
+
 #[test]
 fn neither_files_nor_folders_import_each_other() -> Result<()> {
-    let mut found = Vec::new();
+    let (mut found, mut left) = (Vec::new(), BTreeSet::new());
     let (mut files, mut folders) = (0, 0);
     for crate_root in crate_roots()? {
         let crate_root = root().join(crate_root);
         let of_files = imports_of(&ModuleTree::read(&crate_root)?);
         let source = crate_root.parent().context("a folder")?;
-        let of_folders = folder_imports(&of_files, source);
+        let folders_of = folders_of(&of_files, source);
         files += of_files.len();
-        folders += of_folders.len();
-        for imports in [of_files, of_folders] {
+        folders += folders_of.len();
+        let of_folders = folders_of.iter().map(|folder| folder_imports(&of_files, folder));
+        for imports in of_folders.chain([of_files.clone()]) {
             for circle in circles(&imports) {
-                found.push(format!(
-                    "{} in a circle:\n{}",
-                    circle.len(),
-                    lines_of(&circle, &imports)?
-                ));
+                let names: Vec<String> =
+                    circle.iter().map(|file| short(file)).collect::<Result<_>>()?;
+                if CIRCLES_LEFT.iter().any(|(known, _)| *known == names) {
+                    left.insert(names);
+                    continue;
+                }
+                let lines = lines_of(&circle, &imports)?;
+                found.push(format!("{} in a circle:\n{lines}", circle.len()));
             }
         }
     }
     anyhow::ensure!(files > 500 && folders > 30, "only {files} files and {folders} folders");
+    assert_eq!(
+        left.len(),
+        CIRCLES_LEFT.len(),
+        "a circle is gone: remove it from the list: {left:?}"
+    );
     assert!(found.is_empty(), "{} circles of imports:\n{}", found.len(), found.join("\n"));
     Ok(())
 }

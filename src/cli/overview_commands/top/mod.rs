@@ -22,8 +22,8 @@ use self::fetching::{Fetched, fetch};
 use self::keys::KeyEffect;
 use self::model::TopModel;
 use self::panel::TopPanel;
-use crate::cli::client::{NodeArgs, NodeClient};
-use crate::cli::output::{PrintStyle, Printer, web_address};
+use crate::cli::client::{NodeArgs, NodeClient, web_address};
+use crate::cli::output::{PrintStyle, Printer};
 use crate::cli::support::failure::CommandFailure;
 
 /// Longest wait for a key. The screen is drawn at least this often, so that ages go on.

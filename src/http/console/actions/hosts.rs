@@ -14,12 +14,12 @@ use reelyard_core::host::{HostAddr, HostMode};
 use reelyard_yard::task_manager::TaskManagerView;
 use serde::Deserialize;
 
-use super::changed_meanwhile::changed_meanwhile;
 use super::{acted_on, refused};
 use crate::http::api::call_parts::{NoQuery, Objects};
 use crate::http::api::yard_calls::host_calls::{host_changes, hosts};
 use crate::http::audit::AuditDetails;
 use crate::http::computing::computed;
+use crate::http::console::changed_meanwhile::changed_meanwhile;
 use crate::http::console::chosen;
 use crate::http::console::pages::storage::dialogs::host_dialogs;
 use crate::http::console::pages::storage::hosts as hosts_page;

@@ -4,7 +4,6 @@ pub mod access;
 pub mod additions;
 pub mod audit;
 pub mod boxes;
-pub mod changed_meanwhile;
 pub mod cluster;
 pub mod files;
 pub mod hosts;

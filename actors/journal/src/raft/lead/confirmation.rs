@@ -5,14 +5,14 @@
 use std::collections::BTreeSet;
 
 use futures::stream::{FuturesUnordered, StreamExt};
+use openraft::Vote;
 use openraft::raft::AppendEntriesRequest;
-use openraft::{ServerState, Vote};
 use reelyard_replication::Member;
 
 use super::quorum::{is_majority, other_voters};
 use crate::raft::call_messages::follows;
 use crate::raft::node::RaftNode;
-use crate::raft::{Metrics, Raft};
+use crate::raft::{Raft, is_led_by};
 
 impl RaftNode {
     /// Whether a quorum follows this node as the leader, by answers to calls that are sent now. It waits as long as the
@@ -58,10 +58,4 @@ impl RaftNode {
         let answer = peer.append_answer(&mut peer.start_append(heartbeat)).await;
         answer.is_ok_and(|answer| follows(&answer)).then_some(member.number)
     }
-}
-
-pub(in crate::raft) fn is_led_by(metrics: &Metrics, node: u64) -> bool {
-    metrics.state == ServerState::Leader
-        && metrics.vote.is_committed()
-        && metrics.current_leader == Some(node)
 }

@@ -6,7 +6,7 @@ use futures::stream::{FuturesUnordered, StreamExt};
 
 use super::member_node::members_of;
 use super::membership::MemberChangeError;
-use crate::raft::lead::confirmation::is_led_by;
+use crate::raft::is_led_by;
 use crate::raft::node::RaftNode;
 
 impl RaftNode {

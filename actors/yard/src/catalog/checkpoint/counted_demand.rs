@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use jiff::civil::Date;
 
-use crate::catalog::load_balancer::log_position::LogPosition;
+use crate::catalog::checkpoint::log_position::LogPosition;
 use crate::catalog::popularity::demand_memory::DemandMemory;
 use crate::catalog::popularity::served_requests::ServedRequests;
 

@@ -5,5 +5,6 @@
 
 pub mod checkpoint_file;
 pub mod counted_demand;
+pub mod log_position;
 mod stored_demand;
 mod sum_conversion;

@@ -13,8 +13,8 @@ use reelyard_core::names::{FileId, NameTable};
 use serde::{Deserialize, Serialize};
 
 use super::counted_demand::{CountedDemand, CountedLogs};
+use super::log_position::LogPosition;
 use super::sum_conversion::SumConversion;
-use crate::catalog::load_balancer::log_position::LogPosition;
 use crate::catalog::popularity::demand_memory::{DemandMemory, DemandSummary, FileMemory};
 use crate::catalog::popularity::half_lives::{HalfLives, KEPT, PerHalfLife};
 use crate::catalog::popularity::served_requests::{ServedRequests, ServedSlot};

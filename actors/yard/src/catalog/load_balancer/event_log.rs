@@ -12,10 +12,10 @@ use tracing::{info, warn};
 
 use super::followed_day::{FollowedDay, RowCounters};
 use super::log_days::{LOG_NAME_PREFIX, log_days, log_file_name};
-use super::log_position::LogPosition;
 use super::rising::RisingHits;
 use crate::catalog::checkpoint::checkpoint_file::{CheckpointFault, CheckpointFile};
 use crate::catalog::checkpoint::counted_demand::CountedLogs;
+use crate::catalog::checkpoint::log_position::LogPosition;
 use crate::catalog::load_balancer::hit_counter::HitCounter;
 use crate::catalog::popularity::demand_memory::DemandMemory;
 use crate::catalog::popularity::demand_ranker::{DemandRanker, LARGEST_DEMAND_LEAD, RankingSlot};

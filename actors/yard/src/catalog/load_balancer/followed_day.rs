@@ -11,9 +11,9 @@ use reelyard_core::names::{FileName, NameLookup, NameTable};
 
 use super::event_row::{EventRow, read_event_row};
 use super::log_days::{day_start, demand_times};
-use super::log_position::{LogPosition, SameLog};
 use super::log_reader::{LogReader, Reopened};
 use super::rising::HitTaken;
+use crate::catalog::checkpoint::log_position::{LogPosition, SameLog};
 use crate::catalog::files::lines::{InputLine, LineSplitter};
 use crate::catalog::files::rows::RowFault;
 use crate::catalog::load_balancer::hit_counter::HitCounter;

@@ -5,7 +5,7 @@ use std::io::{self, ErrorKind};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 
-use super::log_position::{LogPosition, SameLog};
+use crate::catalog::checkpoint::log_position::{LogPosition, SameLog};
 
 /// Bytes read at a time. The table of names is locked while one chunk is parsed.
 const CHUNK: usize = 256 << 10;

@@ -5,7 +5,6 @@ pub mod event_row;
 pub(in crate::catalog) mod followed_day;
 pub(crate) mod hit_counter;
 pub mod log_days;
-pub mod log_position;
 pub(in crate::catalog) mod log_reader;
 pub mod rising;
 pub mod unknown_hits;

@@ -1,6 +1,7 @@
 #![doc = include_str!("README.md")]
 
 mod by_hand;
+mod explain;
 mod explaining;
 mod files;
 mod hosts;

@@ -1,5 +1,4 @@
 //! Why a file is planned or not.
 
-pub(in crate::task_manager::plan) mod explain;
 pub(in crate::task_manager::plan) mod explanation;
 pub(in crate::task_manager::plan) mod skip;

@@ -9,7 +9,7 @@ use reelyard_console::parts::dialog::{AskDialog, NAMES_LISTED};
 use reelyard_console::text::{common, hosts as words, outcomes};
 use reelyard_core::host::HostMode;
 
-use crate::http::console::actions::changed_meanwhile::{SEEN, mode_word};
+use crate::http::console::changed_meanwhile::{SEEN, mode_word};
 use crate::http::console::chosen::{self, ChosenRows, MOST_IN_COMMAND};
 
 /// The dialog of an action on these hosts, by its word in an address. None for an unknown word, and without hosts.

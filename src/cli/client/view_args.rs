@@ -8,10 +8,8 @@ use reelyard_console::address::QueryPairs;
 use reelyard_core::clock::{Clock, Millis};
 use rustix::termios::tcgetwinsize;
 
-use super::local_time;
-use super::printer::Printer;
-use super::shown_text::{cut_end, cut_shown, plain};
-use crate::cli::client::NodeArgs;
+use super::node_args::NodeArgs;
+use crate::cli::output::{Printer, cut_end, cut_shown, local_time, plain};
 use crate::cli::support::failure::CommandFailure;
 
 /// Rows of a terminal that does not say how high it is.

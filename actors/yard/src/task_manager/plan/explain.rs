@@ -4,7 +4,7 @@ use reelyard_core::clock::Millis;
 use reelyard_core::host::HostAddr;
 use reelyard_core::names::{FileId, FileName};
 
-use super::explanation::{
+use super::explaining::explanation::{
     DestinationState, Explanation, HeldOn, HostUsability, MasterState, PlanVerdict, SourceState,
 };
 use crate::task_manager::plan::hosts::pairing::{UsableDestination, UsableSource};
