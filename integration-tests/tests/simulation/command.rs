@@ -359,7 +359,7 @@ fn a_demand_is_fitted_to_a_log() -> Result<()> {
         "2400 requests for 40 files",
         "power (--zipf)",
         "warning: The logs are shorter than a day",
-        "reelyard simulate --zipf",
+        "reelyard simulate --days 14 --zipf",
     ] {
         ensure!(table.out.contains(shown), "{shown} is missing in:\n{}", table.out);
     }

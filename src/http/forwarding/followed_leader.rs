@@ -10,7 +10,10 @@ use tokio::time::{Instant, sleep};
 /// paused leader still has open connections.
 const SILENT: Duration = Duration::from_millis(2300);
 
-/// Then it is looked at once more: this node may have been paused itself, and calls of the leader wait for it.
+/// A leader that was silent for some heartbeats may be paused or cut off.
+const RECENT: Duration = Duration::from_millis(500);
+
+/// A silent leader is looked at once more: this node may have been paused itself, and calls of the leader wait for it.
 const SECOND_LOOK: Duration = Duration::from_millis(200);
 
 /// How long a former leader may take for the answer to a request that it took.
@@ -72,6 +75,11 @@ impl FollowedLeader {
     /// How long the leader may still be silent. The next leader counts too.
     pub fn silence_left(&self) -> Duration {
         SILENT.saturating_sub(self.journal.leader_silence().min(self.since.elapsed()))
+    }
+
+    /// Whether the leader called this node just now. A request over an open stream to a silent one has no known outcome.
+    pub fn is_in_contact(&self) -> bool {
+        self.journal.leader_silence() < RECENT
     }
 
     async fn silent(&self) {

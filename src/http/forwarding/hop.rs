@@ -252,7 +252,8 @@ async fn attempt(
         Err(busy) => return HopOutcome::Answered(busy.error_response()),
     };
     // The leader may close an idle stream at any moment.
-    let idle = if request.is_repeatable() { idle_streams::take(target.node) } else { None };
+    let may_be_lost = request.is_repeatable() && leader.is_in_contact();
+    let idle = if may_be_lost { idle_streams::take(target.node) } else { None };
     let mut lost = None;
     if let Some(stream) = idle {
         match sent(stream, request, leader).await {

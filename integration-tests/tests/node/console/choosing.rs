@@ -226,8 +226,10 @@ fn mode_of(yard: &ConsoleYard, host: &str, wanted: &str) -> Result<()> {
 #[test]
 fn a_refused_copy_does_not_hold_up_the_others() -> Result<()> {
     let files = ["one.mpg", "two.mpg", "three.mpg"];
-    let beats = [("heartbeat.interval", "1s"), ("heartbeat.down_after", "3")];
-    let (mut yard, _disks) = ConsoleYard::start_empty(&files, 1 << 20, &beats)?;
+    // Otherwise a copy that was cancelled may be planned again before it is retried.
+    let settings =
+        [("heartbeat.interval", "1s"), ("heartbeat.down_after", "3"), ("task.mode", "off")];
+    let (mut yard, _disks) = ConsoleYard::start_empty(&files, 1 << 20, &settings)?;
     let visit = yard.visit("ops", "operator")?;
     let [up, down] = [0, 1].map(|number| yard.ground.destination(number).to_string());
     // Workers that are stopped begin no copy, so that the copies are still open when they are cancelled.
@@ -253,8 +255,10 @@ fn a_refused_copy_does_not_hold_up_the_others() -> Result<()> {
         (health(&up)? == "up" && health(&down)? == "down").then_some(())
     })?;
     let retried = yard.post_and_look(&visit, "/console/task-actions/retry", &picks)?;
-    let left_out = "Left out, because the node refused them: 1.";
-    assert!(retried.contains("Copies begun again: 2") && retried.contains(left_out), "{retried}");
+    // A worker may have carried out an order that was cancelled while the worker was stopped.
+    let is_tried =
+        retried.contains("Copies begun again: 2") || retried.contains("it holds the file");
+    assert!(is_tried && retried.contains("Left out, because the node refused them"), "{retried}");
     assert!(retried.contains(&format!("{down}: it is not up")), "{retried}");
     wait_for("the copies", &[&yard.node], || {
         files[1..].iter().all(|file| yard.ground.copies(0).join(file).is_file()).then_some(())

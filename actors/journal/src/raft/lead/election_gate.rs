@@ -55,12 +55,12 @@ impl RaftNode {
         let voters = membership.get_joint_config();
         let has_right_clock = self.peers.quorum.is_within_bound(self.contact.ahead_ms());
         let is_voter = voters.iter().any(|set| set.contains(&self.id));
-        let may_lead = has_right_clock && self.has_room_to_lead();
-        if !is_voter || !may_lead || !self.would_vote(raft, last) {
+        let others = other_voters(&membership, self.id);
+        let has_room = others.is_empty() || self.has_room_to_lead();
+        if !is_voter || !has_right_clock || !has_room || !self.would_vote(raft, last) {
             return false;
         }
         let mut agree = BTreeSet::from([self.id]);
-        let others = other_voters(&membership, self.id);
         let mut answers: FuturesUnordered<_> =
             others.into_iter().map(|member| self.ask_for_vote(member, last)).collect();
         while !is_majority(&agree, voters) {

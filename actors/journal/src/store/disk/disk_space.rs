@@ -55,6 +55,11 @@ impl DiskSpaceMonitor {
         let looked = Instant::now();
         let mut room =
             DiskSpaceMonitor { dir: dir.to_owned(), wanted, state, looked, refused: None };
+        if is_released(dir)? {
+            let now = DiskSpace { free: free(dir)?, wanted, ..DiskSpace::default() };
+            let full = Some(room.words(&now));
+            room.state.send_replace(DiskSpace { full, ..now });
+        }
         room.look()?;
         Ok(room)
     }
@@ -127,13 +132,13 @@ impl DiskSpaceMonitor {
         }
     }
 
-    /// A write found no room: removes the reserve. Answers whether there was one.
+    /// A write found no room: empties the reserve. Answers whether there was one. The empty file stays, so that a
+    /// restart creates the reserve first, too.
     pub(crate) fn give_up_reserve(&mut self) -> io::Result<bool> {
-        let given_up = match fs::remove_file(self.dir.join(FILE)) {
-            Ok(()) => true,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => false,
-            Err(error) => return Err(error),
-        };
+        let given_up = held(&self.dir)? > 0;
+        if given_up {
+            File::create(self.dir.join(FILE))?;
+        }
         let mut now =
             DiskSpace { free: free(&self.dir)?, reserve: 0, wanted: self.wanted, full: None };
         now.full = Some(self.words(&now));
@@ -177,14 +182,26 @@ pub(crate) fn held(dir: &Path) -> io::Result<u64> {
     }
 }
 
+/// Whether the reserve of the store in `dir` was released, and not created again.
+fn is_released(dir: &Path) -> io::Result<bool> {
+    Ok(dir.join(FILE).is_file() && held(dir)? == 0)
+}
+
 /// Creates a reserve of `bytes` from allocated blocks, or none at all.
 fn reserve(path: &Path, bytes: u64) -> io::Result<()> {
+    let was_released = path.is_file();
     let made = File::create(path).and_then(|file| allocate(&file, bytes));
-    made.inspect_err(|_| match fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            tracing::warn!(%error, "a part of the journal's disk reserve could not be removed");
+    made.inspect_err(|_| {
+        let undone = match was_released {
+            true => File::create(path).map(|_| ()),
+            false => fs::remove_file(path),
+        };
+        match undone {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                tracing::warn!(%error, "a part of the journal's disk reserve could not be removed");
+            }
+            _ => {}
         }
-        _ => {}
     })
 }
 
