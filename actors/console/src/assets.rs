@@ -54,7 +54,7 @@ assets! {
     /// Colours, letters and layout.
     STYLE = "console.css", "console.css", "text/css; charset=utf-8",
         "reelyard", "MIT OR Apache-2.0",
-        "a8b094b9e879a08374c9344a0dbc1e90c1695fd2767f36fa4f70badc6f8b600a";
+        "6c213e99adbe62095ffd9ec753d7463c8a5956df7d90d5dc5faac6dd26b8807b";
     /// Keys, ages, selection, copying and dialogs.
     SCRIPT = "console.js", "console.js", "text/javascript; charset=utf-8",
         "reelyard", "MIT OR Apache-2.0",

@@ -109,12 +109,12 @@ impl SyntheticOptions {
         self.new_titles_per_day.unwrap_or(self.files / FILES_PER_NEW_TITLE)
     }
 
-    /// Number of files that exist at the start of so many days. Titles are released on each day but the first.
+    /// Number of files that exist at the start of `days` days. Titles are released on each day but the first.
     pub fn files_at_start(&self, days: u32) -> u32 {
         self.files.saturating_sub(released_later(self.new_titles(), days))
     }
 
-    /// The same options, so that `files` files exist at the start of so many days.
+    /// The same options, so that `files` files exist at the start of `days` days.
     pub fn with_files_at_start(self, files: u32, days: u32) -> Self {
         let new_titles = self.new_titles();
         let files = files.saturating_add(released_later(new_titles, days));

@@ -323,7 +323,7 @@ mod tests {
     fn the_sentence_names_the_highest_share_unless_all_are_alike() {
         let utc = jiff::tz::TimeZone::UTC;
         let viewer = Viewer::without_session(Language::English, utc, Moment::default());
-        let said = |sums: &[u64]| {
+        let sentence = |sums: &[u64]| {
             let host = |last: usize| HeatHost { host: format!("h{last}:1"), is_down: false };
             let cell = |(host, requests): (usize, &u64)| HeatCell {
                 host,
@@ -334,10 +334,13 @@ mod tests {
             let rows = vec![HeatRow { cells, ..HeatRow::default() }];
             sentence(&viewer, &HeatMap { hosts: (0..sums.len()).map(host).collect(), rows })
         };
-        assert_eq!(said(&[9]), "");
-        assert_eq!(said(&[0, 0]), "");
-        assert_eq!(said(&[10, 9, 9]), "The requests are spread evenly.");
-        assert_eq!(said(&[35, 25, 20, 20]), "h0:1 answers 35% of the requests for these files.");
+        assert_eq!(sentence(&[9]), "");
+        assert_eq!(sentence(&[0, 0]), "");
+        assert_eq!(sentence(&[10, 9, 9]), "The requests are spread evenly.");
+        assert_eq!(
+            sentence(&[35, 25, 20, 20]),
+            "h0:1 answers 35% of the requests for these files."
+        );
     }
 
     #[test]

@@ -225,11 +225,12 @@ mod tests {
 
     use super::*;
     use crate::text::Language;
-    use crate::viewer::Moment;
+    use crate::viewer::{Moment, ViewerRights};
 
     fn viewer(here: &str) -> Viewer {
         let viewer = Viewer::without_session(Language::English, TimeZone::UTC, Moment(0));
-        Viewer { here: here.to_owned(), origin: "http://n:1".to_owned(), ..viewer }
+        let rights = ViewerRights { storage: true, ..ViewerRights::default() };
+        Viewer { here: here.to_owned(), origin: "http://n:1".to_owned(), rights, ..viewer }
     }
 
     #[test]

@@ -28,7 +28,7 @@ texts! {
     HISTORY_NONE = "No copy or removal matches", "조건에 맞는 복사나 삭제 없음";
     HISTORY_CAPTION = "History", "이력";
     EXPORT_CSV = "CSV", "CSV";
-    EXPORT_JSON = "JSON lines", "JSON Lines";
+    EXPORT_JSON = "JSON Lines", "JSON Lines";
     WHY = "Why", "사유";
     AUDIT_SENTENCE = "Changes, with account and address. {n} rows match.", "변경 기록과 계정, 주소. 해당 기록 {n}건.";
     AUDIT_SENTENCE_PART = "Changes and refused calls, with account and address.", "변경과 거부된 호출, 계정과 주소 포함.";

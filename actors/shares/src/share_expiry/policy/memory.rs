@@ -1,4 +1,4 @@
-//! What decisions need beside the table, kept in memory only. Pure.
+//! The memory of decisions beside the table. It is not stored. Pure.
 
 use super::evict::Eviction;
 use crate::share_expiry::settings::ShareExpirySettings;

@@ -153,7 +153,7 @@ pub(super) fn read(
     if let Some(conversion) = &conversion {
         let since = observed.map_or(0, |(oldest, _)| oldest);
         summary.totals = conversion.convert(summary.totals, since);
-        // The half-lives are compared anew.
+        // The comparison of half-lives begins again.
         summary.evidence = PerHalfLife::default();
     }
     let mut counted = summary.into_counted(half_lives)?;
