@@ -284,7 +284,13 @@ async fn attempt(
         Err(error) => Err(error),
     };
     match answer {
-        Ok(answer) => examine(passed_on(answer, leader.clone(), request.is_read(), place)).await,
+        Ok(answer) => {
+            let passed = passed_on(answer, leader.clone(), request.is_read(), place);
+            match examine(passed).await {
+                HopOutcome::NotTaken(why) => not_taken(why),
+                other => other,
+            }
+        }
         Err(error) => HopOutcome::Lost(error.to_string()),
     }
 }

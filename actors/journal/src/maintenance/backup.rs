@@ -15,7 +15,6 @@ use serde::Serialize;
 use super::report::{Condition, members};
 use super::upkeep::{self, DatabaseCopy, UpkeepError};
 use crate::raft;
-use crate::store::StoreError;
 use crate::store::database::head::StoreHead;
 use crate::store::database::new_database::{NewDatabase, StoreItem, each_item};
 use crate::store::database::sled_database::{SLED, guarded};
@@ -23,6 +22,7 @@ use crate::store::database::trees::inspect;
 use crate::store::disk::durability_mark::{self, MarkFile};
 use crate::store::disk::identity_file::StoreIdentity;
 use crate::store::disk::lock::DirectoryLock;
+use crate::store::{SkippedEntries, StoreError};
 
 pub(super) const MAGIC: &[u8] = b"REELYARD STORE";
 /// The version of the items and of the head in the file. Rows and chunks have versions of their own.
@@ -203,6 +203,8 @@ fn make(
     let vote = raft::raised_vote(head.node.unwrap_or_default(), votes);
     head.vote = Some(vote.map_err(|error| failed(StoreError::Io(error.to_string())))?);
     StoreIdentity::remove(dir).map_err(|error| failed(error.into()))?;
+    // It names entries of another log.
+    SkippedEntries::remove(dir).map_err(|error| failed(error.into()))?;
     let mut fresh = NewDatabase::create(&new).map_err(failed)?;
     read_items(file, |kind, (a, b), record| match kind {
         ROW => fresh.add(StoreItem::Row { index: a, record }),

@@ -189,7 +189,7 @@ fn is_released(dir: &Path) -> io::Result<bool> {
 
 /// Creates a reserve of `bytes` from allocated blocks, or none at all.
 fn reserve(path: &Path, bytes: u64) -> io::Result<()> {
-    let was_released = path.is_file();
+    let was_released = fs::metadata(path).is_ok_and(|found| found.is_file() && found.len() == 0);
     let made = File::create(path).and_then(|file| allocate(&file, bytes));
     made.inspect_err(|_| {
         let undone = match was_released {

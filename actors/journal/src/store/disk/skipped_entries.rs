@@ -52,6 +52,14 @@ impl SkippedEntry {
 }
 
 impl SkippedEntries {
+    /// Removes the file of the store in `dir`, if there is one.
+    pub(crate) fn remove(dir: &Path) -> io::Result<()> {
+        match fs::remove_file(dir.join(FILE)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        }
+    }
+
     /// Reads the file of the store in `dir`.
     ///
     /// # Errors

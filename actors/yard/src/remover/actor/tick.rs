@@ -14,8 +14,8 @@ use reelyard_replication::{OwnerCommits, OwnerTicks};
 use crate::catalog::{LookUpMasters, MasterLook};
 use crate::cfw_worker::Refresh;
 use crate::remover::{
-    Confirmation, CopyHolderStatus, RecentArrivals, RemovalMode, RemovalProposal, RemovalRound,
-    Remover, RoomWanted,
+    Confirmation, CopyHolderStatus, LookedSize, RecentArrivals, RemovalMode, RemovalProposal,
+    RemovalRound, Remover, RoomWanted,
 };
 use crate::task_manager::done_copies;
 
@@ -129,7 +129,11 @@ impl Remover {
         ctx.spawn(asking.into_actor(self).map(move |looks, remover, ctx| {
             remover.confirming = false;
             let (seen, sizes) = Confirmation::of(&proposal, now, looks);
-            let sized = !proposal.to_size.is_empty();
+            // A look without an answer is repeated later.
+            let is_sized = |(file, size): &(FileId, LookedSize)| {
+                proposal.to_size.contains(file) && !matches!(size, LookedSize::Unknown { .. })
+            };
+            let sized = sizes.iter().any(is_sized);
             remover.policy.learn_sizes(sizes);
             remover.decide(now, took_us, proposal, &seen, ctx);
             if sized {

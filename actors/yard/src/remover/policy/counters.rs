@@ -70,15 +70,17 @@ impl RemovedFor {
 }
 
 impl RemoverCounters {
-    /// Counts an exchange by the first of its removals on record. An exchange is one file on one host.
+    /// Counts an exchange by one of its removals: the one of the first file among those on record. An exchange is one
+    /// file on one host, and all its removals are applied before any is counted.
     pub fn count_exchange(&mut self, intent: &Intent, book: &RemovalBook) {
         let Reason::Exchanged { better, .. } = &intent.reason else { return };
         let is_for_it = |open: &Intent| {
             open.host == intent.host
                 && matches!(&open.reason, Reason::Exchanged { better: other, .. } if other == better)
         };
-        let others = book.open().values().filter(|open| is_for_it(&open.intent)).count();
-        self.exchanges += u64::from(others == 1);
+        let mut removals = book.open().values().filter(|open| is_for_it(&open.intent));
+        let is_first = removals.next().is_some_and(|open| open.intent.name == intent.name);
+        self.exchanges += u64::from(is_first);
     }
 
     /// Counts one more removed copy.

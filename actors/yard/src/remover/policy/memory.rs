@@ -186,7 +186,9 @@ impl RemoverPolicy {
     pub fn set_masters(&mut self, masters: Arc<Masters>) {
         self.inputs.masters = Some(masters);
         // A master that was not found may exist now.
-        self.inputs.sizes.retain(|_, size| *size != LookedSize::NoMaster);
+        self.inputs
+            .sizes
+            .retain(|_, size| !matches!(size, LookedSize::NoMaster | LookedSize::Bytes(0)));
     }
 
     /// Takes the sizes of masters that were looked up.

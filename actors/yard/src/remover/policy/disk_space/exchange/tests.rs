@@ -683,9 +683,11 @@ fn an_exchange_counts_once_when_it_is_on_record() {
     let context = RemoverPieceContext { book: &yard.book, in_flight: &in_flight, now: NOW };
     let (events, _) = yard.policy.confirm(proposal.removals, &seen, context);
     assert_eq!((events.len(), yard.policy.counters.exchanges), (2, 0));
-    // The last one is refused, because the first took effect already.
-    for event in events.iter().chain(&events[..1]).cloned() {
-        let result = yard.book.apply(NOW, &event);
+    // The events of an entry are applied before they are reported. The last one is refused, because the first took
+    // effect already.
+    let events: Vec<RemovalEvent> = events.iter().chain(&events[..1]).cloned().collect();
+    let results: Vec<_> = events.iter().map(|event| yard.book.apply(NOW, event)).collect();
+    for (event, result) in events.into_iter().zip(results) {
         let applied = AppliedEvent { request: RequestId(0), at: NOW, event, result };
         yard.policy.on_applied(&applied, &yard.book, true, NOW);
     }
