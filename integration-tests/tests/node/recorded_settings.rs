@@ -285,6 +285,8 @@ fn settings_are_changed_for_all_nodes_and_outlive_the_leader() -> Result<()> {
     );
 
     // The only node that is left applies its file again when it reloads it. Other settings stay.
+    // The third node does not have the secret, so it must not lead here.
+    cluster.make_lead(1)?;
     succeeds(&cluster, 1, &["config", "apply", &file])?;
     for gone in ["1", "3"] {
         cluster.make_lead(1)?;
