@@ -73,7 +73,7 @@ fn crate_roots() -> Result<Vec<PathBuf>> {
 const CIRCLES_LEFT: [(&[&str], &str); 3] = [
     (
         &["src/http/access", "src/http/api", "src/http/audit"],
-        "calls tell the audit their objects, and the audit reads the caller and the names of calls",
+        "a call gives the audit its objects, and the audit reads the caller and the name of the call",
     ),
     (
         &[
@@ -82,7 +82,7 @@ const CIRCLES_LEFT: [(&[&str], &str); 3] = [
             "actors/worker/src/downloader/legacy",
             "actors/worker/src/downloader/managers",
         ],
-        "an order comes from a manager and is fetched, and `legacy` has another link and another fetch",
+        "an order comes from a manager and is fetched, and `legacy` has its own link and fetch",
     ),
     (
         &["actors/yard/src/task_manager/plan", "actors/yard/src/task_manager/policy"],
