@@ -21,7 +21,7 @@ use reelyard_replication::Leadership;
 use reelyard_shares::share_expiry::Share;
 use reelyard_shares::share_files::ROOT_ID_FILE;
 use reelyard_yard::heartbeat::Health;
-use reelyard_yard::task_manager::plan::Unusable;
+use reelyard_yard::task_manager::Unusable;
 use reelyard_yard::task_manager::{PlanningMode, Task, TaskManagerView, TaskSettings};
 use tokio::sync::watch;
 

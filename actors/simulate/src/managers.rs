@@ -21,7 +21,7 @@ use reelyard_yard::remover::{
     Confirmation, CopyKey, Intent, LookedSize, RecentArrivals, Removal, RemovalBook, RemovalEvent,
     RemovalProposal, RemoverPieceContext, RemoverPolicy, RemoverView, RoomWanted, Spared,
 };
-use reelyard_yard::task_manager::plan::PlanningRound;
+use reelyard_yard::task_manager::PlanningRound;
 use reelyard_yard::task_manager::{
     Arrival, HostSetting, TaskBook, TaskEvent, TaskPieceContext, TaskPolicy, done_copies,
 };

@@ -15,7 +15,8 @@ use reelyard_yard::catalog::ranking::Ranking;
 use reelyard_yard::catalog::sources::masters::Masters;
 use reelyard_yard::remover::RemovalMode;
 use reelyard_yard::settings::popularity::PopularityMode;
-use reelyard_yard::task_manager::plan::{PlannerWaits, PlanningRound};
+use reelyard_yard::task_manager::PlannerWaits;
+use reelyard_yard::task_manager::PlanningRound;
 
 use super::managers::ManagersModel;
 use super::queue::{EventSchedule, ScheduledEvent};

@@ -18,7 +18,7 @@ use reelyard_yard::catalog::ranking::{RankedFile, Ranking};
 use reelyard_yard::catalog::sources::masters::Masters;
 use reelyard_yard::cfw_worker::{HostObserved, Inventory};
 use reelyard_yard::heartbeat::{Health, HealthChanged};
-use reelyard_yard::task_manager::plan::Unusable;
+use reelyard_yard::task_manager::Unusable;
 use reelyard_yard::task_manager::{
     Blamed, HostSetting, TaskBook, TaskEvent, TaskPieceContext, TaskPolicy, TaskSettings, TaskState,
 };

@@ -6,8 +6,9 @@ use proptest::prelude::*;
 use reelyard_core::event::RequestId;
 use reelyard_core::names::FileName;
 use reelyard_replication::Piece;
-use reelyard_yard::task_manager::plan::{PlannerWaits, PlanningRound, Skip};
+use reelyard_yard::task_manager::PlanningRound;
 use reelyard_yard::task_manager::{NewTask, TaskEvent};
+use reelyard_yard::task_manager::{PlannerWaits, Skip};
 
 use crate::planner_case::oracle::Oracle;
 use crate::planner_case::world::{PlannerWorld, apply};

@@ -11,7 +11,7 @@ use reelyard_core::backoff::BackOff;
 use reelyard_core::clock::Millis;
 use reelyard_core::host::HostAddr;
 use reelyard_yard::remover::CopyDecision;
-use reelyard_yard::task_manager::plan::{DestinationState, LinkLoad, MasterState, SourceState};
+use reelyard_yard::task_manager::{DestinationState, LinkLoad, MasterState, SourceState};
 
 use super::file_name::file_name;
 use crate::cli::client::{NodeClient, web_query};

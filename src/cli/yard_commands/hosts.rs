@@ -13,7 +13,7 @@ use reelyard_core::counted::counted;
 use reelyard_core::host::{BitsPerSecond, HostAddr, HostKind, HostMode, HostRole};
 use reelyard_core::traffic::Traffic;
 use reelyard_yard::heartbeat::Health;
-use reelyard_yard::task_manager::plan::LinkLoad;
+use reelyard_yard::task_manager::LinkLoad;
 
 use crate::cli::client::{NodeArgs, NodeClient, PageArgs, ViewArgs, filters, web_query};
 use crate::cli::output::cell::{count, maybe, state, text, unit};

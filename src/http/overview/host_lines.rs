@@ -12,7 +12,7 @@ use reelyard_core::host::{HostMode, HostRole};
 use reelyard_protocol::legacy::cfw::DiskFigures;
 use reelyard_yard::heartbeat::Health;
 use reelyard_yard::task_manager::TaskManagerView;
-use reelyard_yard::task_manager::plan::Unusable;
+use reelyard_yard::task_manager::Unusable;
 
 use crate::http::node_state::NodeHttpState;
 

@@ -4,7 +4,7 @@ use reelyard_core::clock::Millis;
 use reelyard_core::host::HostAddr;
 use reelyard_core::names::{FileName, NameText};
 use reelyard_yard::remover::CopyDecision;
-use reelyard_yard::task_manager::plan::{Explanation, MasterState, PlanVerdict, Skip};
+use reelyard_yard::task_manager::{Explanation, MasterState, PlanVerdict, Skip};
 use serde::{Deserialize, Serialize};
 
 /// Why a file is or is not planned.

@@ -7,7 +7,7 @@ use reelyard_core::traffic::Traffic;
 use reelyard_protocol::legacy::cfw::DiskFigures;
 use reelyard_yard::heartbeat::Health;
 use reelyard_yard::task_manager::ForeignManager;
-use reelyard_yard::task_manager::plan::LinkLoad;
+use reelyard_yard::task_manager::LinkLoad;
 use serde::{Deserialize, Serialize};
 
 /// A host and its state.

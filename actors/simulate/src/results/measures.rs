@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use reelyard_core::clock::Millis;
 use reelyard_core::names::FileId;
-use reelyard_yard::task_manager::plan::{PlannerWaits, PlanningRound, Skip};
+use reelyard_yard::task_manager::PlanningRound;
+use reelyard_yard::task_manager::{PlannerWaits, Skip};
 use roaring::RoaringBitmap;
 use serde::Serialize;
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use reelyard_core::clock::Millis;
 use reelyard_yard::settings::popularity::PopularityMode;
-use reelyard_yard::task_manager::plan::Skip;
+use reelyard_yard::task_manager::Skip;
 use serde::Serialize;
 
 use super::measures::{Amount, DiskFill, HotFiles, Hour, Measures, Tally};

@@ -1,5 +1,8 @@
 //! Messages of the TaskManager, their answers and their refusals.
 
+mod explanation;
+mod skip;
+
 use actix::Message;
 use reelyard_core::display_text::word;
 use reelyard_core::event::{Epoch, RequestId};
@@ -9,7 +12,8 @@ use reelyard_protocol::legacy::cfm::OldState;
 use reelyard_protocol::worker::{Report, ReportsTaken, TaskId};
 use reelyard_replication::CommitError;
 
-use super::plan::{Explanation, HostUsability, Skip};
+pub use self::explanation::*;
+pub use self::skip::*;
 use crate::task_manager::state::event::TaskRefusal;
 use crate::task_manager::state::task::TaskState;
 

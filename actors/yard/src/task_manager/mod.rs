@@ -1,13 +1,12 @@
 //! The TaskManager plans copies and follows them to their end. It owns the tasks, the backoffs and
 //! the placements (the files on each host, as last confirmed).
 //!
-//! Pure modules are the piece (`state`), the planner ([`plan`]), and the decisions and the memory
+//! Pure modules are the piece (`state`), and the decisions with the planner and the memory
 //! (`policy`). `actor` has the mailbox: commands of the journal, requests, reports of other actors, and the
 //! turn, which does all due work.
 
 mod actor;
 mod messages;
-pub mod plan;
 mod policy;
 #[cfg(test)]
 mod samples;
@@ -28,6 +27,7 @@ pub use policy::hosts_in_memory::liveness::{TaskLiveness, TaskProgress};
 pub use policy::input_guard::{InputFault, RecordedInput};
 pub use policy::legacy::cfm_changes::change_answer;
 pub use policy::memory::{AppliedEffects, Arrival, TaskPieceContext, TaskPolicy};
+pub use policy::plan::{Planner, PlanningContext, PlanningRound};
 pub use policy::reports::ReportsEffect;
 pub use settings::{HostSetting, LinkRules, PlacementPolicy, PlanningMode, TaskSettings, Weights};
 pub use state::backoff::{BackingOff, Blamed};

@@ -70,7 +70,7 @@ fn crate_roots() -> Result<Vec<PathBuf>> {
 }
 
 /// Folders that use each other, and why they stay so.
-const CIRCLES_LEFT: [(&[&str], &str); 3] = [
+const CIRCLES_LEFT: [(&[&str], &str); 2] = [
     (
         &["src/http/access", "src/http/api", "src/http/audit"],
         "a call gives the audit its objects, and the audit reads the caller and the name of the call",
@@ -83,10 +83,6 @@ const CIRCLES_LEFT: [(&[&str], &str); 3] = [
             "actors/worker/src/downloader/managers",
         ],
         "an order comes from a manager and is fetched, and `legacy` has its own link and fetch",
-    ),
-    (
-        &["actors/yard/src/task_manager/plan", "actors/yard/src/task_manager/policy"],
-        "the planner reads the hosts that the policy keeps in memory, and the policy keeps the planner",
     ),
 ];
 

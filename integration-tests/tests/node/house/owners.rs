@@ -21,7 +21,7 @@ fn is_refused(owner: &str, room: &str, other: &str, other_room: &str) -> bool {
         true => {
             let above: &[&str] = match room {
                 "state" => &["messages", "policy", "views", "actor"],
-                "policy" | "plan" => &["views", "actor"],
+                "policy" => &["views", "actor"],
                 "views" => &["actor"],
                 "messages" => &["policy", "actor"],
                 "settings" => &["messages", "policy", "views", "actor"],
@@ -63,7 +63,7 @@ fn others_use_only_messages_and_views_of_an_owner() -> Result<()> {
 fn the_state_of_another_owner_is_refused() {
     let [tasks, removals, ..] = OWNERS;
     assert!(is_refused(removals, "policy", tasks, "state"));
-    assert!(is_refused(removals, "actor", tasks, "plan"));
+    assert!(is_refused(removals, "actor", tasks, "policy"));
     assert!(!is_refused(removals, "actor", tasks, "views"));
     assert!(is_refused(tasks, "messages", tasks, "policy"));
     assert!(is_refused(tasks, "state", tasks, "policy"));

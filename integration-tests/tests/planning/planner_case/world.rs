@@ -18,11 +18,11 @@ use reelyard_yard::catalog::sources::masters::Masters;
 use reelyard_yard::cfw_worker::{HostCallStatus, HostObserved, Inventory};
 use reelyard_yard::heartbeat::{Health, HealthChanged};
 use reelyard_yard::room::RoomMade;
-use reelyard_yard::task_manager::plan::{Planner, PlanningContext, PlanningRound};
 use reelyard_yard::task_manager::{
     BackingOff, Blamed, GivenUp, HostSetting, HostTable, NewTask, TaskBook, TaskEnding, TaskEvent,
     TaskSettings,
 };
+use reelyard_yard::task_manager::{Planner, PlanningContext, PlanningRound};
 
 use super::{CaseHost, NOW, PlannerCase, kind_of};
 

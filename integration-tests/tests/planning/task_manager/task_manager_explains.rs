@@ -9,10 +9,8 @@ use reelyard_integration_tests::rigs::running::on_a_system;
 use reelyard_protocol::worker::Blame;
 use reelyard_yard::catalog::MasterLook;
 use reelyard_yard::heartbeat::Health;
-use reelyard_yard::task_manager::plan::{
-    Explanation, HostUsability, MasterState, PlanVerdict, Skip,
-};
 use reelyard_yard::task_manager::{ExplainFile, PlacementPolicy};
+use reelyard_yard::task_manager::{Explanation, HostUsability, MasterState, PlanVerdict, Skip};
 
 use crate::task_manager::task_manager_yard::{
     GIB, SIZE, TaskManagerYard, YardPlan, destination, source,

@@ -10,7 +10,7 @@ use reelyard_protocol::worker::{Blame, ContentHash, Report, ReportedState, TaskI
 use reelyard_yard::bandwidth::Bandwidth;
 use reelyard_yard::cfw_worker::{CircuitState, HostCallStatus};
 use reelyard_yard::heartbeat::Health;
-use reelyard_yard::task_manager::plan::Unusable;
+use reelyard_yard::task_manager::Unusable;
 use reelyard_yard::task_manager::{
     Blamed, CancelTask, ResetHost, TakeReports, Task, TaskManagerView, TaskSettings, TaskState,
 };

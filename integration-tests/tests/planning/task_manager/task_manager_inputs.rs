@@ -11,8 +11,8 @@ use reelyard_protocol::worker::ContentHash;
 use reelyard_yard::catalog::RankingChanged;
 use reelyard_yard::catalog::files::input_contents::{InputContents, RankingFiles};
 use reelyard_yard::catalog::ranking::{RankedFile, Ranking};
-use reelyard_yard::task_manager::plan::{PlanVerdict, PlannerWaits};
 use reelyard_yard::task_manager::{ExplainFile, InputFault, RecordedInput};
+use reelyard_yard::task_manager::{PlanVerdict, PlannerWaits};
 
 use super::task_manager_yard::{TaskManagerYard, YardPlan};
 

@@ -5,10 +5,10 @@ use std::time::Duration;
 use reelyard_core::event::RequestId;
 use reelyard_integration_tests::rigs::running::on_a_system;
 use reelyard_yard::cfw_worker::HostObserved;
-use reelyard_yard::task_manager::plan::{HostUsability, LinkLoad, PlannerWaits, Unusable};
 use reelyard_yard::task_manager::{
     ByHandRefused, CopyFile, CopyRefused, ExplainFile, LinkRules, Weights,
 };
+use reelyard_yard::task_manager::{HostUsability, LinkLoad, PlannerWaits, Unusable};
 
 use crate::task_manager::task_manager_yard::{
     GIB, TaskManagerYard, YardPlan, destination, ours, source, traffic,

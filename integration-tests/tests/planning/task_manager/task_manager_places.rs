@@ -7,8 +7,8 @@ use reelyard_protocol::worker::ReportedState;
 use reelyard_replication::CommitError;
 use reelyard_yard::cfw_worker::HostObserved;
 use reelyard_yard::heartbeat::Health;
-use reelyard_yard::task_manager::plan::{HostUsability, PlanVerdict, PlannerWaits, Skip};
 use reelyard_yard::task_manager::{ExplainFile, PlanNow, TaskManagerView, TaskState};
+use reelyard_yard::task_manager::{HostUsability, PlanVerdict, PlannerWaits, Skip};
 
 use crate::task_manager::task_manager_yard::{
     SIZE, TaskManagerYard, YardPlan, destination, is_of, source,

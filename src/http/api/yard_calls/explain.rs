@@ -6,7 +6,7 @@ use reelyard_core::names::FileName;
 use reelyard_yard::catalog::popularity::popularity_order::DemandParts;
 use reelyard_yard::remover::{CopiesExplained, ExplainCopies, RoomVerdict};
 use reelyard_yard::task_manager::ExplainFile;
-use reelyard_yard::task_manager::plan::{Explanation, MasterState, PlanVerdict, Skip};
+use reelyard_yard::task_manager::{Explanation, MasterState, PlanVerdict, Skip};
 
 use crate::http::api::call_parts::NoQuery;
 use crate::http::host_facts::one_host;

@@ -8,7 +8,7 @@ use reelyard_api::{BackOffView, Cursor, FileState, FileView, Page};
 use reelyard_core::host::{HostAddr, HostKind};
 use reelyard_core::names::{FileId, FileName, NameTable};
 use reelyard_protocol::legacy::cfm;
-use reelyard_yard::task_manager::plan::Skip;
+use reelyard_yard::task_manager::Skip;
 use reelyard_yard::task_manager::{Blamed, PlannedHost, Task};
 use roaring::RoaringBitmap;
 use serde::Deserialize;

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use actix_web::web;
 use reelyard_api::{BackedOff, Page, PlanView, PlannedCopy, Skipped};
 use reelyard_core::backoff::BackOff;
-use reelyard_yard::task_manager::plan::{PlannerWaits, Skip};
 use reelyard_yard::task_manager::{Blamed, Task};
+use reelyard_yard::task_manager::{PlannerWaits, Skip};
 
 use super::planning_snapshot::PlanningSnapshot;
 use super::removals;

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use reelyard_core::names::{FileId, FileName, NameTable};
 use reelyard_yard::catalog::views::CatalogView;
+use reelyard_yard::task_manager::Skip;
 use reelyard_yard::task_manager::TaskManagerView;
-use reelyard_yard::task_manager::plan::Skip;
 use roaring::{MultiOps, RoaringBitmap};
 
 use crate::http::node_state::NodeHttpState;

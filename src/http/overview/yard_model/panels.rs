@@ -14,7 +14,7 @@ use reelyard_console::parts::boxes::BoxCondition;
 use reelyard_console::parts::disks::DiskOfHost;
 use reelyard_core::names::FileId;
 use reelyard_shares::share_expiry::ShareLookup;
-use reelyard_yard::task_manager::plan::{PlannerWaits, Skip};
+use reelyard_yard::task_manager::{PlannerWaits, Skip};
 use reelyard_yard::task_manager::{TaskManagerView, TaskState};
 
 use crate::http::node_state::NodeHttpState;

@@ -3,7 +3,7 @@
 mod change_settings;
 mod changes;
 mod input_changes;
-mod look_ups;
+mod requests;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -439,87 +439,5 @@ impl Observer for Catalog {
         self.look_at_all(ctx);
         // Looks that end are shown at their end; this shows looks that do not end.
         self.publish();
-    }
-}
-
-impl Handler<InputMayHaveChanged> for Catalog {
-    type Result = ();
-
-    fn handle(&mut self, InputMayHaveChanged(input): InputMayHaveChanged, ctx: &mut Context<Self>) {
-        match input {
-            InputKind::Ranking => {
-                self.input_notified(
-                    ctx,
-                    |catalog| Some(&mut catalog.ranking_inputs),
-                    Self::on_ranking_read,
-                );
-            }
-            InputKind::Masters => {
-                self.input_notified(
-                    ctx,
-                    |catalog| Some(&mut catalog.source_dirs),
-                    Self::on_masters_listed,
-                );
-            }
-            InputKind::EventLog => {
-                self.input_notified(ctx, |catalog| catalog.event_log.as_mut(), Self::on_log_read);
-            }
-        }
-    }
-}
-
-impl Handler<CheckInputsNow> for Catalog {
-    type Result = ResponseFuture<()>;
-
-    fn handle(&mut self, _: CheckInputsNow, ctx: &mut Context<Self>) -> Self::Result {
-        let asked = [
-            Some(self.ranking_inputs.ask()),
-            Some(self.source_dirs.ask()),
-            self.event_log.as_mut().map(SingleFlightReader::ask),
-        ];
-        self.look_at_all(ctx);
-        Box::pin(async move {
-            for end in asked.into_iter().flatten() {
-                // It is dropped without an answer only when the actor ends. Then this answer is dropped
-                // too.
-                let _ = end.await;
-            }
-        })
-    }
-}
-
-impl Handler<SaveDemand> for Catalog {
-    type Result = ResponseFuture<()>;
-
-    fn handle(&mut self, _: SaveDemand, ctx: &mut Context<Self>) -> Self::Result {
-        let log = self.event_log.as_mut().filter(|_| self.checkpoint.is_some());
-        let saved = log.map(SingleFlightReader::ask);
-        if let Some(checkpoint) = &self.checkpoint {
-            checkpoint.request();
-        }
-        self.begin_look(ctx, |catalog| catalog.event_log.as_mut(), Self::on_log_read);
-        Box::pin(async move {
-            if let Some(saved) = saved {
-                // It is dropped without an answer only when the actor ends.
-                let _ = saved.await;
-            }
-        })
-    }
-}
-
-impl Handler<SubscribeToCatalog> for Catalog {
-    type Result = ();
-
-    fn handle(&mut self, SubscribeToCatalog(mut new): SubscribeToCatalog, _: &mut Context<Self>) {
-        if let Some(ranking) = &self.view.ranking {
-            new.ranking.notify(&RankingChanged(Arc::clone(ranking)));
-        }
-        if let Some(masters) = &self.view.masters {
-            new.masters.notify(&MastersChanged(Arc::clone(masters)));
-        }
-        new.rising.notify(&RisingChanged(Arc::clone(&self.view.rising)));
-        self.subscribers.ranking.add_all(new.ranking);
-        self.subscribers.rising.add_all(new.rising);
-        self.subscribers.masters.add_all(new.masters);
     }
 }

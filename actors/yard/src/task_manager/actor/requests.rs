@@ -11,7 +11,7 @@ use reelyard_replication::{
 use super::tick::LOOK_TIMEOUT;
 use crate::catalog::LookUpMasters;
 use crate::changes::{HostEvent, YardChange};
-use crate::task_manager::plan::Explanation;
+use crate::task_manager::messages::Explanation;
 use crate::task_manager::{
     CancelTask, ChangeRefused, ChangeTask, CheckTasksNow, ExplainFile, PlanNow, ReportsRefused,
     ResetHost, TakeReports, TaskDecisionContext, TaskEvent, TaskManager, change_answer, forgetting,

@@ -12,8 +12,8 @@ use reelyard_replication::{OwnerCommits, OwnerTicks};
 
 use crate::catalog::LookUpMasters;
 use crate::cfw_worker::Refresh;
-use crate::task_manager::plan::PlanningRound;
 use crate::task_manager::policy::last_round::LastRound;
+use crate::task_manager::policy::plan::PlanningRound;
 use crate::task_manager::{TaskEvent, TaskManager};
 
 /// How long a check of masters may take before its files are skipped for a while.

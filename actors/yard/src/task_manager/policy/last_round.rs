@@ -7,5 +7,5 @@ use reelyard_core::clock::Millis;
 pub(crate) struct LastRound {
     pub(crate) at: Millis,
     pub(crate) took: std::time::Duration,
-    pub(crate) round: crate::task_manager::plan::PlanningRound,
+    pub(crate) round: crate::task_manager::policy::plan::PlanningRound,
 }

@@ -10,6 +10,7 @@ pub(in crate::task_manager) mod input_guard;
 pub(crate) mod last_round;
 pub(in crate::task_manager) mod legacy;
 pub(in crate::task_manager) mod memory;
+pub(in crate::task_manager) mod plan;
 pub(in crate::task_manager) mod reports;
 pub(in crate::task_manager) mod time_out;
 pub(in crate::task_manager) mod unsteady_lists;

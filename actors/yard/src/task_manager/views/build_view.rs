@@ -8,10 +8,10 @@ use reelyard_core::host::HostKind;
 use reelyard_protocol::worker::TaskId;
 
 use crate::bandwidth::BandwidthInForce;
-use crate::task_manager::plan::HostParticipation;
 use crate::task_manager::policy::hosts_in_memory::hosts::HostState;
 use crate::task_manager::policy::hosts_in_memory::rates::CopyRateContext;
 use crate::task_manager::policy::memory::{TaskPieceContext, TaskPolicy};
+use crate::task_manager::policy::plan::HostParticipation;
 use crate::task_manager::state::hosts::host_record::HostRecord;
 use crate::task_manager::state::task::{Task, TaskState};
 use crate::task_manager::state::task_book::TaskBook;

@@ -18,12 +18,11 @@ use serde::{Serialize, Serializer};
 use crate::done_copy::DoneCopy;
 use crate::heartbeat::Health;
 use crate::room::{CountedRoom, WantsRoom};
-use crate::task_manager::plan::{
-    HostParticipation, LinkLoad, PassedOver, PlannerWaits, Skip, Unusable,
-};
+use crate::task_manager::messages::{LinkLoad, PlannerWaits, Skip, Unusable};
 use crate::task_manager::policy::foreign_managers::ForeignManager;
 use crate::task_manager::policy::hosts_in_memory::liveness::TaskProgress;
 use crate::task_manager::policy::input_guard::InputFault;
+use crate::task_manager::policy::plan::{HostParticipation, PassedOver};
 use crate::task_manager::state::backoff::Blamed;
 use crate::task_manager::state::copy_record::CopyRecord;
 use crate::task_manager::state::hosts::host_record::HostRecord;

@@ -15,8 +15,8 @@ use reelyard_yard::catalog::ranking::{RankedFile, Ranking};
 use reelyard_yard::catalog::sources::masters::Masters;
 use reelyard_yard::cfw_worker::{HostObserved, Inventory};
 use reelyard_yard::heartbeat::{Health, HealthChanged};
-use reelyard_yard::task_manager::plan::{Planner, PlanningContext, PlanningRound};
 use reelyard_yard::task_manager::{HostSetting, HostTable, TaskBook, TaskSettings};
+use reelyard_yard::task_manager::{Planner, PlanningContext, PlanningRound};
 
 use crate::figure::{BenchFigure, FigureTarget};
 

@@ -7,7 +7,7 @@ use reelyard_console::pages::files::{FileStateFilter, FilesPageQuery};
 use reelyard_core::host::HostAddr;
 use reelyard_core::names::{FileId, NameTable};
 use reelyard_core::page_order::{PageRange, page_by_number};
-use reelyard_yard::task_manager::plan::Skip;
+use reelyard_yard::task_manager::Skip;
 use roaring::RoaringBitmap;
 
 use crate::http::api::yard_calls::files::FileListSnapshot;

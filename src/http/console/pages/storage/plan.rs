@@ -18,7 +18,7 @@ use reelyard_console::parts::table::RowPage;
 use reelyard_console::{Moment, Viewer};
 use reelyard_core::names::FileName;
 use reelyard_yard::remover::{RemovalMode, RoomVerdict};
-use reelyard_yard::task_manager::plan::Unusable;
+use reelyard_yard::task_manager::Unusable;
 use reelyard_yard::task_manager::{PlacementPolicy, TaskManagerView, TaskState};
 
 use super::why;

@@ -9,7 +9,7 @@ use reelyard_console::pages::why::{
 use reelyard_console::parts::act::{CommandLines, CurlCall};
 use reelyard_core::names::{FileName, NameText};
 use reelyard_yard::heartbeat::HeartbeatView;
-use reelyard_yard::task_manager::plan::{HostUsability, MasterState, PlanVerdict};
+use reelyard_yard::task_manager::{HostUsability, MasterState, PlanVerdict};
 
 use crate::http::api::yard_calls::explain;
 use crate::http::node_state::NodeHttpState;

@@ -22,7 +22,7 @@ use super::hosts_in_memory::liveness::TaskLiveness;
 use super::input_guard::{InputFault, InputGuard};
 use super::last_round::LastRound;
 use crate::remover::RemoverView;
-use crate::task_manager::plan::Planner;
+use crate::task_manager::policy::plan::Planner;
 use crate::task_manager::settings::{HostSetting, TaskSettings};
 use crate::task_manager::state::event::TaskEvent;
 use crate::task_manager::state::task_book::TaskBook;

@@ -6,11 +6,10 @@ use reelyard_core::names::{FileId, FileName};
 use super::{TaskPieceContext, TaskPolicy};
 use crate::catalog::MasterLook;
 use crate::task_manager::messages::{ByHandRefused, CopyFile};
-use crate::task_manager::plan::{
-    ByHand, Explanation, PlanVerdict, PlannerWaits, PlanningContext, PlanningRound,
-};
+use crate::task_manager::messages::{Explanation, PlanVerdict, PlannerWaits};
 use crate::task_manager::policy::hosts_in_memory::hosts::HostTable;
 use crate::task_manager::policy::hosts_in_memory::liveness::TaskLiveness;
+use crate::task_manager::policy::plan::{ByHand, PlanningContext, PlanningRound};
 use crate::task_manager::settings::TaskSettings;
 use crate::task_manager::state::event::NewTask;
 

@@ -15,8 +15,8 @@ use reelyard_core::clock::Millis;
 use reelyard_core::host::{BitsPerSecond, HostAddr};
 use reelyard_core::traffic::{Rates, Traffic};
 
-use crate::task_manager::plan::PlanningContext;
-use crate::task_manager::plan::explaining::explanation::LinkLoad;
+use crate::task_manager::messages::LinkLoad;
+use crate::task_manager::policy::plan::PlanningContext;
 use crate::task_manager::settings::{LinkRules, Weights};
 use crate::task_manager::state::task::{Task, TaskState};
 
@@ -24,7 +24,7 @@ use crate::task_manager::state::task::{Task, TaskState};
 const WHOLE: u64 = 1_000_000;
 
 /// The links of a yard with a known load.
-pub(in crate::task_manager::plan) struct LinkLoads {
+pub(in crate::task_manager::policy::plan) struct LinkLoads {
     used: BTreeMap<HostAddr, LinkUse>,
     rules: LinkRules,
 }
@@ -153,7 +153,7 @@ fn bits_within(task: &Task, (from, to): (Millis, Millis)) -> Option<u128> {
 
 /// The scale for the destinations of one round.
 #[derive(Clone, Copy, Debug, Default)]
-pub(in crate::task_manager::plan) struct Scale {
+pub(in crate::task_manager::policy::plan) struct Scale {
     weights: Weights,
     /// The room of the roomiest.
     largest_room: u64,

@@ -2,7 +2,6 @@
 
 mod by_hand;
 mod explain;
-mod explaining;
 mod files;
 mod hosts;
 mod planning_context;
@@ -11,25 +10,21 @@ mod rate_limiter;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::task_manager::messages::{PlannerWaits, Skip};
 pub use by_hand::ByHand;
-pub use explaining::explanation::{
-    DestinationState, Explanation, HeldOn, HostUsability, LinkLoad, MasterState, PlanVerdict,
-    SourceState,
-};
-pub use explaining::skip::{PlannerWaits, Skip, Unusable};
 use files::candidates::{Candidate, Candidates, was_asked};
 use files::master_cache::{CachedMaster, MasterCache};
 pub use files::passed_over::PassedOver;
 use files::unschedulable::UnschedulableReason;
 use hosts::occupied::Occupied;
-pub use hosts::pairing::{HostParticipation, Pairing, PlacementRequest};
+pub use hosts::pairing::{Pairing, PlacementRequest};
+pub use hosts::participation::HostParticipation;
 pub use planning_context::PlanningContext;
 use reelyard_core::clock::Millis;
 use reelyard_core::host::{BitsPerSecond, HostAddr};
 use reelyard_core::names::FileId;
 use reelyard_protocol::worker::TaskId;
 
-use super::settings::{PlanningMode, TaskSettings};
 use crate::catalog::MasterLook;
 use crate::catalog::load_balancer::rising::RisingHits;
 use crate::catalog::ranking::Ranking;
@@ -37,6 +32,7 @@ use crate::catalog::sources::masters::Masters;
 use crate::heartbeat::Health;
 use crate::room::WantsRoom;
 use crate::task_manager::policy::hosts_in_memory::hosts::HostTable;
+use crate::task_manager::settings::{PlanningMode, TaskSettings};
 use crate::task_manager::state::event::NewTask;
 use crate::task_manager::state::hosts::host_record::HostRecord;
 use crate::task_manager::state::task_book::TaskBook;

@@ -7,17 +7,17 @@ use std::sync::Arc;
 use reelyard_core::names::FileId;
 use roaring::RoaringBitmap;
 
-use crate::task_manager::plan::explaining::skip::Skip;
+use crate::task_manager::messages::Skip;
 
 /// Files that are no candidates for reasons that only the planner knows. Empty if no round was
 /// planned.
 #[derive(Clone, Debug, Default)]
 pub struct PassedOver {
-    pub(in crate::task_manager::plan) ignored: Arc<RoaringBitmap>,
-    pub(in crate::task_manager::plan) unschedulable: Vec<(Skip, Arc<RoaringBitmap>)>,
+    pub(in crate::task_manager::policy::plan) ignored: Arc<RoaringBitmap>,
+    pub(in crate::task_manager::policy::plan) unschedulable: Vec<(Skip, Arc<RoaringBitmap>)>,
     /// Files whose masters did not exist at their last check.
-    pub(in crate::task_manager::plan) absent: Arc<RoaringBitmap>,
-    pub(in crate::task_manager::plan) unasked: Arc<HashSet<IpAddr>>,
+    pub(in crate::task_manager::policy::plan) absent: Arc<RoaringBitmap>,
+    pub(in crate::task_manager::policy::plan) unasked: Arc<HashSet<IpAddr>>,
 }
 
 impl PassedOver {

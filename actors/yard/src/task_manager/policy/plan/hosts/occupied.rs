@@ -6,23 +6,23 @@ use reelyard_core::host::HostAddr;
 use reelyard_core::names::FileId;
 use reelyard_protocol::worker::Blame;
 
-use super::pairing::HeldPairs;
-use crate::task_manager::plan::PlanningContext;
+use super::usable_hosts::HeldPairs;
+use crate::task_manager::policy::plan::PlanningContext;
 use crate::task_manager::state::backoff::Blamed;
 use crate::task_manager::state::event::TaskEvent;
 
 /// The state that is the same for all candidates of one round.
-pub(in crate::task_manager::plan) struct Occupied {
-    pub(in crate::task_manager::plan) files: HashSet<FileId>,
-    pub(in crate::task_manager::plan) held_files: HashSet<FileId>,
-    pub(in crate::task_manager::plan) held_pairs: HeldPairs,
+pub(in crate::task_manager::policy::plan) struct Occupied {
+    pub(in crate::task_manager::policy::plan) files: HashSet<FileId>,
+    pub(in crate::task_manager::policy::plan) held_files: HashSet<FileId>,
+    pub(in crate::task_manager::policy::plan) held_pairs: HeldPairs,
     /// By file, the destinations where its copy failed recently.
-    pub(in crate::task_manager::plan) failed_at: HashMap<FileId, Vec<HostAddr>>,
+    pub(in crate::task_manager::policy::plan) failed_at: HashMap<FileId, Vec<HostAddr>>,
 }
 
 impl Occupied {
     /// Counts the running copies in `yard`, applied or not.
-    pub(in crate::task_manager::plan) fn of(yard: &PlanningContext<'_>) -> Self {
+    pub(in crate::task_manager::policy::plan) fn of(yard: &PlanningContext<'_>) -> Self {
         let book = yard.book;
         let open = book.open().values().map(|task| book.file(&task.name));
         let in_flight = yard.created_in_flight().map(|task| book.file(&task.name));
@@ -59,7 +59,7 @@ impl Occupied {
     }
 
     /// The destinations where the copy of a file failed recently.
-    pub(in crate::task_manager::plan) fn failed_at(&self, file: FileId) -> &[HostAddr] {
+    pub(in crate::task_manager::policy::plan) fn failed_at(&self, file: FileId) -> &[HostAddr] {
         self.failed_at.get(&file).map_or(&[], Vec::as_slice)
     }
 }

@@ -26,7 +26,7 @@ const HISTORY: [(&str, &str, &str); 8] = [
 ];
 
 fn packed_stores() -> Result<Vec<PathBuf>> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/node/earlier_stores");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/node/stored/earlier_stores");
     let paths = std::fs::read_dir(folder)?.map(|entry| Ok(entry?.path()));
     let mut stores: Vec<PathBuf> = paths.collect::<Result<_>>()?;
     stores.retain(|path| path.extension().is_some_and(|end| end == "xz"));

@@ -4,13 +4,12 @@ use reelyard_core::clock::Millis;
 use reelyard_core::host::HostAddr;
 use reelyard_core::names::{FileId, FileName};
 
-use super::explaining::explanation::{
+use crate::task_manager::messages::{
     DestinationState, Explanation, HeldOn, HostUsability, MasterState, PlanVerdict, SourceState,
 };
-use crate::task_manager::plan::hosts::pairing::{UsableDestination, UsableSource};
-use crate::task_manager::plan::{
-    Candidate, Occupied, Pairing, Planner, PlannerWaits, PlanningContext, Skip,
-};
+use crate::task_manager::messages::{PlannerWaits, Skip};
+use crate::task_manager::policy::plan::hosts::usable_hosts::{UsableDestination, UsableSource};
+use crate::task_manager::policy::plan::{Candidate, Occupied, Pairing, Planner, PlanningContext};
 use crate::task_manager::state::backoff::Blamed;
 
 impl Planner {

@@ -20,7 +20,7 @@ use crate::catalog::ranking::Ranking;
 use crate::catalog::sources::masters::Masters;
 use crate::name_traits::NameTraits;
 use crate::settings::copies::CopiesWanted;
-use crate::task_manager::plan::explaining::skip::Skip;
+use crate::task_manager::messages::Skip;
 use crate::task_manager::policy::hosts_in_memory::hosts::HostTable;
 use crate::task_manager::settings::TaskSettings;
 use crate::task_manager::state::hosts::host_record::HostRecord;
@@ -68,7 +68,7 @@ pub struct Candidates {
 }
 
 /// Whether the whole inventory of a destination is known, from this run or an earlier one.
-pub(in crate::task_manager::plan) fn was_asked(
+pub(in crate::task_manager::policy::plan) fn was_asked(
     book: &TaskBook,
     hosts: &HostTable,
     addr: HostAddr,

@@ -9,7 +9,7 @@ use reelyard_core::names::FileId;
 use roaring::RoaringBitmap;
 
 use crate::catalog::MasterLook;
-use crate::task_manager::plan::explaining::skip::Skip;
+use crate::task_manager::messages::Skip;
 
 /// How many results are kept at least, before outdated ones are dropped.
 const DROP_BEYOND: usize = 8192;

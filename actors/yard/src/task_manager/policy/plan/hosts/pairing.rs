@@ -1,96 +1,34 @@
 //! The source and the destination of a copy.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
-use reelyard_core::host::{HostAddr, HostKind, HostMode};
+use reelyard_core::host::HostAddr;
 use reelyard_core::names::FileId;
 
 use super::links::{LinkLoads, Scale};
+use super::participation::{
+    HostParticipation, destination_obstacle, source_obstacle, tries_others_first,
+};
 use super::round_robin::DestinationRoundRobin;
-use crate::heartbeat::Health;
+use super::usable_hosts::{HeldPairs, UsableDestination, UsableSource};
 use crate::room::{CountedRoom, RoomMade};
-use crate::task_manager::plan::PlanningContext;
-use crate::task_manager::plan::explaining::explanation::LinkLoad;
-use crate::task_manager::plan::explaining::skip::{Skip, Unusable};
-use crate::task_manager::plan::files::unschedulable::Rooms;
+use crate::task_manager::messages::{Skip, Unusable};
 use crate::task_manager::policy::hosts_in_memory::hosts::HostState;
+use crate::task_manager::policy::plan::PlanningContext;
+use crate::task_manager::policy::plan::files::unschedulable::Rooms;
 use crate::task_manager::settings::PlacementPolicy;
 use crate::task_manager::state::backoff::Blamed;
 use crate::task_manager::state::hosts::host_record::HostRecord;
 
-/// A source that may serve.
-#[derive(Clone, Debug)]
-pub(in crate::task_manager::plan) struct UsableSource {
-    pub(in crate::task_manager::plan) addr: HostAddr,
-    /// Whether it has a data port, without which only some destinations can fetch from it.
-    pub(in crate::task_manager::plan) ours: bool,
-    /// How many more copies it may serve.
-    pub(in crate::task_manager::plan) free: usize,
-    /// Whether a usable destination can take copies from it. For an old source there may be none, if all
-    /// destinations need a data port.
-    useful: bool,
-}
-
-/// A destination that may take copies.
-#[derive(Clone, Debug)]
-pub(in crate::task_manager::plan) struct UsableDestination {
-    pub(in crate::task_manager::plan) addr: HostAddr,
-    pub(in crate::task_manager::plan) ours: bool,
-    /// Whether a source that is an old cfw will do.
-    pub(in crate::task_manager::plan) fetches_from_old: bool,
-    /// Free bytes below its limit after all running copies have arrived: for hot files.
-    pub(in crate::task_manager::plan) room: u64,
-    /// The same up to the low-water mark, for files that are not hot.
-    pub(in crate::task_manager::plan) cold_room: u64,
-    /// Open tasks with this host as the destination.
-    pub(in crate::task_manager::plan) load: usize,
-    /// How many tasks it may have.
-    pub(in crate::task_manager::plan) most: usize,
-    /// Whether its backoff ended a moment ago: its first trial is a file that did not fail there.
-    pub(in crate::task_manager::plan) tries_others_first: bool,
-    /// The number of turns before its own; 0 if there are no turns.
-    turns: usize,
-    /// The file for which room was made there, and how many bytes of the room are reserved for it.
-    kept: Option<(FileId, u64)>,
-    /// The free part of its link, in millionths; none if it is unknown.
-    free_link: Option<u64>,
-}
-
-/// The part of a host in a round.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct HostParticipation {
-    /// Open tasks that it serves.
-    pub serving: usize,
-    /// Open tasks that it fetches.
-    pub fetching: usize,
-    /// Bytes of the running copies to it that have not arrived.
-    pub on_its_way: u64,
-    /// The part of these bytes that the last read of its disk cannot include.
-    not_on_disk: u64,
-    /// Bytes it has room for once they have arrived; none while its disk is unknown.
-    pub room: Option<u64>,
-    /// The same if the last read of its disk included every copy that had begun. The true room is between
-    /// both.
-    pub most_room: Option<CountedRoom>,
-    /// The load of its link as a source; none if it is unknown.
-    pub source_link: Option<LinkLoad>,
-    /// How busy its link is, for a destination.
-    pub destination_link: Option<LinkLoad>,
-    /// Why it serves no copies as a source.
-    pub no_source: Option<Unusable>,
-    /// Why it gets no copies as a destination.
-    pub no_destination: Option<Unusable>,
-}
-
 /// The sources and destinations of one round, with their remaining capacity as copies are planned.
 #[derive(Clone, Debug, Default)]
 pub struct Pairing {
-    pub(in crate::task_manager::plan) sources: Vec<UsableSource>,
-    pub(in crate::task_manager::plan) destinations: Vec<UsableDestination>,
+    pub(in crate::task_manager::policy::plan) sources: Vec<UsableSource>,
+    pub(in crate::task_manager::policy::plan) destinations: Vec<UsableDestination>,
     parts: BTreeMap<HostAddr, HostParticipation>,
     /// The order of turns, if destinations take turns.
-    pub(in crate::task_manager::plan) round_robin: Option<DestinationRoundRobin>,
+    pub(in crate::task_manager::policy::plan) round_robin: Option<DestinationRoundRobin>,
     /// The largest room of any destination without its running copies, usable now or not: for hot files,
     /// and for all others.
     largest_room: u64,
@@ -116,9 +54,6 @@ pub struct PlacementRequest {
     /// The destinations where its copy failed recently: other destinations are preferred.
     pub failed_at: Vec<HostAddr>,
 }
-
-/// By source, the destinations with which it backs off.
-pub type HeldPairs = HashMap<HostAddr, Vec<HostAddr>>;
 
 impl Pairing {
     /// The hosts as they are at the beginning of a round.
@@ -210,23 +145,9 @@ impl Pairing {
         host: &HostState,
         part: &mut HostParticipation,
     ) {
-        let held = Blamed::Source(addr);
-        let on_probation = yard.book.on_probation(&held, yard.now) || host.calls.on_probation();
-        part.no_source = if let Some(unusable) = by_record(yard, addr) {
-            Some(unusable)
-        } else if host.health != Health::Up {
-            Some(Unusable::NotUp)
-        } else if host.calls.is_open() {
-            Some(Unusable::CallsFail)
-        } else if yard.book.held_back(&held, yard.now).is_some() {
-            Some(Unusable::BacksOff)
-        } else if on_probation && part.serving > 0 {
-            Some(Unusable::OnTrial)
-        } else if part.source_link.is_some_and(|link| link.is_too_busy()) {
-            Some(Unusable::BusyLink)
-        } else {
-            None
-        };
+        let on_probation =
+            yard.book.on_probation(&Blamed::Source(addr), yard.now) || host.calls.on_probation();
+        part.no_source = source_obstacle(yard, addr, host, part, on_probation);
         if part.no_source.is_none() {
             let most = if on_probation { 1 } else { yard.settings.copies_per_source.max(1) };
             let free = most.saturating_sub(part.serving);
@@ -257,10 +178,7 @@ impl Pairing {
         let on_probation = yard.book.on_probation(&Blamed::Destination(addr), yard.now)
             || host.calls.on_probation();
         let most = if on_probation { 1 } else { usize::MAX };
-        let on_trial = (part.fetching >= most).then_some(Unusable::OnTrial);
-        let too_busy = part.destination_link.is_some_and(|link| link.is_too_busy());
-        let busy_link = too_busy.then_some(Unusable::BusyLink);
-        part.no_destination = unusable(yard, addr, host).or(on_trial).or(busy_link);
+        part.no_destination = destination_obstacle(yard, addr, host, part, most);
         if let (None, Some(room)) = (part.no_destination, part.room) {
             let (ours, fetches_from_old) = (host.is_ours(), host.fetches_from_old());
             let load = part.fetching;
@@ -439,136 +357,10 @@ impl Pairing {
     }
 }
 
-impl UsableSource {
-    /// A host as a source, regardless of its running copies.
-    pub(in crate::task_manager::plan) fn of(addr: HostAddr, host: &HostState) -> Self {
-        UsableSource { addr, ours: host.is_ours(), free: 1, useful: true }
-    }
-
-    /// Whether copies from here can be made there at all.
-    pub(in crate::task_manager::plan) fn goes_with(
-        &self,
-        destination: &UsableDestination,
-        held_pairs: &HeldPairs,
-    ) -> bool {
-        self.addr != destination.addr
-            && (self.ours || destination.fetches_from_old)
-            && !held_pairs.get(&self.addr).is_some_and(|held| held.contains(&destination.addr))
-    }
-}
-
-impl UsableDestination {
-    /// The room for a hot file, or for a cold one, without the part that is reserved for another file. The file
-    /// for which room was made uses the disk up to its limit, because copies were removed for it.
-    pub(in crate::task_manager::plan) fn room_for(
-        &self,
-        file: Option<FileId>,
-        is_hot: bool,
-    ) -> u64 {
-        let is_kept = file.is_some_and(|file| self.keeps_room_for(file));
-        let room = if is_hot || is_kept { self.room } else { self.cold_room };
-        room.saturating_sub(self.kept_from(file))
-    }
-
-    fn keeps_room_for(&self, file: FileId) -> bool {
-        self.kept.is_some_and(|(owner, _)| owner == file)
-    }
-
-    /// How many bytes of its room are reserved for another file.
-    fn kept_from(&self, file: Option<FileId>) -> u64 {
-        self.kept.filter(|(owner, _)| Some(*owner) != file).map_or(0, |(_, bytes)| bytes)
-    }
-
-    /// Whether it may have one more task.
-    pub(in crate::task_manager::plan) fn takes(&self) -> bool {
-        self.load < self.most
-    }
-}
-
-/// Whether the backoff of a destination ended so recently that files without a failure there are tried
-/// first. The fault may be in the failed files. After half the shortest backoff these are tried too, before
-/// the failures are forgotten.
-fn tries_others_first(yard: &PlanningContext<'_>, addr: HostAddr) -> bool {
-    let Some(back_off) = yard.book.back_offs().get(&Blamed::Destination(addr)) else {
-        return false;
-    };
-    yard.now < back_off.until.after(yard.settings.back_off.base / 2)
-}
-
-/// Why a host takes no part in any role, by its record.
-fn by_record(yard: &PlanningContext<'_>, addr: HostAddr) -> Option<Unusable> {
-    let record = yard.book.host(addr)?;
-    match record.mode {
-        HostMode::Draining => Some(Unusable::Draining),
-        HostMode::Maintenance => Some(Unusable::Maintenance),
-        HostMode::Active => record.lost.then_some(Unusable::Lost),
-    }
-}
-
-/// Why a destination gets no copies. A host that could not be asked never counts as empty.
-fn unusable(yard: &PlanningContext<'_>, addr: HostAddr, host: &HostState) -> Option<Unusable> {
-    if let Some(unusable) = by_record(yard, addr) {
-        Some(unusable)
-    } else if host.health != Health::Up {
-        Some(Unusable::NotUp)
-    } else if host.kind == HostKind::Unknown {
-        Some(Unusable::KindUnknown)
-    } else if host.observed.is_none() {
-        // True even if placements of it are recorded. It reports its disk, but perhaps not the directory
-        // that it no longer lists.
-        Some(Unusable::InventoryUnknown)
-    } else if host.disk.is_none() {
-        Some(Unusable::DiskUnknown)
-    } else if host.calls.is_open() {
-        Some(Unusable::CallsFail)
-    } else if yard.book.held_back(&Blamed::Destination(addr), yard.now).is_some() {
-        Some(Unusable::BacksOff)
-    } else {
-        None
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use reelyard_core::clock::Millis;
-    use reelyard_core::host::HostRole;
-    use reelyard_replication::{InFlight, Piece};
-
     use super::*;
-    use crate::heartbeat::HealthChanged;
-    use crate::task_manager::policy::hosts_in_memory::hosts::HostTable;
     use crate::task_manager::samples::host;
-    use crate::task_manager::settings::{HostSetting, TaskSettings};
-    use crate::task_manager::state::event::TaskEvent;
-    use crate::task_manager::state::task_book::TaskBook;
-
-    #[test]
-    fn a_host_that_is_not_active_takes_no_part_and_says_why() {
-        let (addr, role) = (host(1), HostRole::Both);
-        let (mut book, in_flight) = (TaskBook::default(), InFlight::default());
-        let (mut hosts, settings) =
-            (HostTable::new(&[HostSetting { addr, role }]), TaskSettings::default());
-        let up = HealthChanged { host: addr, from: Health::Unknown, to: Health::Up, at: Millis(0) };
-        hosts.health_changed(&up);
-        book.apply(Millis(0), &TaskEvent::HostsConfigured { hosts: vec![(addr, role)] }).unwrap();
-        let mut refusals = |event: Option<TaskEvent>| {
-            event.map(|event| book.apply(Millis(0), &event).unwrap());
-            let (hosts, settings, now) = (&hosts, &settings, Millis(0));
-            let (book, in_flight, leading_since) = (&book, &in_flight, now);
-            let yard = PlanningContext { book, in_flight, hosts, settings, leading_since, now };
-            let part = Pairing::new(&yard, &HeldPairs::default()).parts()[&addr];
-            (part.no_source, part.no_destination)
-        };
-        let set =
-            |mode| Some(TaskEvent::HostModeSet { host: addr, mode, asked_by: "op".to_owned() });
-        let both = |why| (Some(why), Some(why));
-        assert_eq!(refusals(None), (None, Some(Unusable::KindUnknown)));
-        assert_eq!(refusals(set(HostMode::Draining)), both(Unusable::Draining));
-        assert_eq!(refusals(set(HostMode::Maintenance)), both(Unusable::Maintenance));
-        assert_eq!(refusals(set(HostMode::Active)), (None, Some(Unusable::KindUnknown)));
-        refusals(Some(TaskEvent::HostSilent { host: addr, since: Millis(0) }));
-        assert_eq!(refusals(Some(TaskEvent::HostLost { host: addr })), both(Unusable::Lost));
-    }
 
     #[test]
     fn a_file_uses_room_made_for_it_up_to_the_limit() {

@@ -11,8 +11,10 @@ use reelyard_protocol::worker::TaskId;
 use super::{Candidate, Occupied, Pairing, Planner, PlanningContext, Skip};
 use crate::heartbeat::Health;
 use crate::task_manager::messages::ByHandRefused;
-use crate::task_manager::plan::explaining::explanation::HostUsability;
-use crate::task_manager::plan::hosts::pairing::{HeldPairs, UsableDestination, UsableSource};
+use crate::task_manager::messages::HostUsability;
+use crate::task_manager::policy::plan::hosts::usable_hosts::{
+    HeldPairs, UsableDestination, UsableSource,
+};
 use crate::task_manager::state::event::NewTask;
 
 /// The requested copy.

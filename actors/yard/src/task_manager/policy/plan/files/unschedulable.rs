@@ -9,7 +9,7 @@ use reelyard_core::names::FileId;
 use roaring::RoaringBitmap;
 
 use super::smallest::Smallest;
-use crate::task_manager::plan::explaining::skip::Skip;
+use crate::task_manager::messages::Skip;
 
 /// Why a file is set aside. The reason also determines when it is examined again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
