@@ -34,6 +34,11 @@ fn make_store(dir: &Path) {
     let mut writer = StreamWriter::new();
     writer.begin(PieceId::Tasks);
     writer.row(b"row");
+    make_store_of(dir, writer);
+}
+
+/// The same with this snapshot.
+fn make_store_of(dir: &Path, writer: StreamWriter) {
     let (stream, parts) = writer.finish();
     let mut fresh = NewDatabase::create(&dir.join(SLED)).unwrap();
     let (record, _) = frame_linked(chunk_link(2, 0), &stream);
@@ -68,6 +73,29 @@ fn stored_bytes_of_a_backup_stay() {
     let hex: String = written.iter().map(|byte| format!("{byte:02x}")).collect();
     let is_kept = kept().contains(&(VERSION, written));
     assert!(is_kept, "raise VERSION, read the earlier one, and add: {VERSION} {hex}");
+}
+
+/// A node that has always run alone has no settings on record.
+#[test]
+fn a_piece_without_rows_is_no_damage() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut writer = StreamWriter::new();
+    writer.begin(PieceId::Settings);
+    writer.begin(PieceId::Tasks);
+    writer.row(b"row");
+    writer.begin(PieceId::Shares);
+    make_store_of(dir.path(), writer);
+    let (file, restored) = (dir.path().join("backup"), dir.path().join("restored"));
+    back_up(dir.path(), &file, None).unwrap();
+    restore(&file, &restored, RestoredMembers::Kept).unwrap();
+    for store in [dir.path(), &restored] {
+        let report = upkeep::check(store, None).unwrap();
+        assert_eq!(report.condition, Condition::Whole, "{:?}", report.faults);
+        let pieces = report.snapshot.unwrap().pieces;
+        let rows: Vec<(&str, u64)> =
+            pieces.iter().map(|piece| (piece.piece.as_str(), piece.rows)).collect();
+        assert_eq!(rows, [("settings", 0), ("tasks", 1), ("shares", 0)]);
+    }
 }
 
 #[test]

@@ -211,7 +211,9 @@ impl StoreReport {
         for chunk in 0..manifest.chunks() {
             checker.check_bytes(&trees.chunk(&manifest, chunk)?).map_err(bad)?;
         }
-        if checker.finish().map_err(bad)? != manifest.parts {
+        // A piece without rows has a position, and no byte in the stream.
+        let described = manifest.parts.iter().filter(|part| part.start < part.end);
+        if !checker.finish().map_err(bad)?.iter().eq(described) {
             return Err(StoreError::damaged(
                 "the snapshot",
                 "its pieces are not at the positions that its description names",
