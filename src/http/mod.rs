@@ -24,3 +24,5 @@ mod passed_files;
 mod problem;
 pub mod starting;
 pub mod worker;
+
+pub use problem::UNDECLARED;

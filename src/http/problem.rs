@@ -77,8 +77,11 @@ fn shortened(detail: String) -> String {
     format!("{head} ... ({left_out} bytes are left out) ... {tail}")
 }
 
+/// The log line of an answer that the document of the API does not list.
+pub const UNDECLARED: &str = "a call answered a problem that its error type does not name";
+
 /// The error of a handler that answers the problems in `S`, and those that every call can answer. The
-/// document of the API lists them. In debug builds, another problem is a panic.
+/// document of the API lists them. Another problem is answered too, and logged as a fault.
 pub struct Refusal<S> {
     response: ProblemResponse,
     problems: PhantomData<fn() -> S>,
@@ -99,10 +102,10 @@ impl<S> Refusal<S> {
 impl<S: ProblemSet, E: Into<ProblemResponse>> From<E> for Refusal<S> {
     fn from(error: E) -> Self {
         let response = error.into();
-        debug_assert!(
-            OF_EVERY_CALL.contains(&response.kind) || S::kinds().contains(&response.kind),
-            "the error type of the handler does not name this problem: {response:?}"
-        );
+        let kind = response.kind;
+        if !OF_EVERY_CALL.contains(&kind) && !S::kinds().contains(&kind) {
+            tracing::error!(kind = kind.word(), refusal = %response, "{UNDECLARED}");
+        }
         Refusal { response, problems: PhantomData }
     }
 }
@@ -412,6 +415,8 @@ impl From<ChangeRefused> for ProblemResponse {
 
 #[cfg(test)]
 mod tests {
+    use std::io::{Read, Seek};
+
     use super::*;
 
     #[test]
@@ -437,8 +442,19 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "does not name this problem")]
-    fn a_handler_cannot_answer_a_problem_that_its_type_does_not_name() {
-        let _ = Refusal::<CommitProblems>::from(ProblemResponse::not_found("task 17"));
+    fn a_problem_that_no_type_names_is_answered_and_logged() {
+        let mut log = tempfile::tempfile().unwrap();
+        let to_file = tracing_subscriber::fmt().with_writer(log.try_clone().unwrap()).finish();
+        tracing::subscriber::with_default(to_file, || {
+            let named = Refusal::<CommitProblems>::from(CommitError::Deposed);
+            assert_eq!(named.problem().status, 503);
+            let unnamed = Refusal::<CommitProblems>::from(ProblemResponse::not_found("task 17"));
+            assert_eq!(unnamed.problem().status, 404);
+        });
+        let mut text = String::new();
+        log.rewind().unwrap();
+        log.read_to_string(&mut text).unwrap();
+        assert_eq!((text.lines().count(), text.matches(UNDECLARED).count()), (1, 1), "{text}");
+        assert!(text.contains("ERROR") && text.contains("task 17"), "{text}");
     }
 }

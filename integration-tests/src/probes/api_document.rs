@@ -5,6 +5,9 @@ use std::collections::BTreeSet;
 use anyhow::{Context, Result, ensure};
 use serde_json::{Map, Value, json};
 
+/// The content type of a problem.
+const PROBLEM: &str = "application/problem+json";
+
 /// The OpenAPI document in strict form: an answer with a member that the document does not list is wrong.
 pub struct ApiDocument {
     document: Value,
@@ -73,6 +76,11 @@ impl ApiDocument {
                 let content = content.get(kind).with_context(|| {
                     format!("{method} {path} declares no content of type {kind}")
                 })?;
+                if kind == PROBLEM {
+                    let word = body["type"].as_str().and_then(|kind| kind.rsplit(':').next());
+                    let is_listed = word.is_some_and(|word| content["examples"][word].is_object());
+                    ensure!(is_listed, "{method} {path} does not list the problem {body}");
+                }
                 self.check_schema(&content["schema"], body)
                     .with_context(|| format!("{method} {path}: {body}"))
             }
@@ -236,7 +244,12 @@ mod tests {
                 "example": [{ "name": 1 }],
             }
         });
-        let responses = json!({ "200": { "description": "Files", "content": content } });
+        let problems =
+            json!({ PROBLEM: { "schema": {}, "examples": { "gone": { "value": {} } } } });
+        let responses = json!({
+            "200": { "description": "Files", "content": content },
+            "410": { "description": "It has ended", "content": problems },
+        });
         let document = json!({
             "openapi": "3.1.0",
             "paths": { "/files": { "get": { "responses": responses } } },
@@ -265,5 +278,10 @@ mod tests {
         assert!(document.check("/files", "GET", 200, "text/plain", Some(&file)).is_err());
         assert!(document.check("/files", "GET", 200, "application/json", None).is_err());
         assert!(document.check_examples().is_err(), "its example is wrong");
+        for (word, is_listed) in [("gone", true), ("terms", false)] {
+            let problem = json!({ "type": format!("urn:x:{word}") });
+            let checked = document.check("/files", "GET", 410, PROBLEM, Some(&problem));
+            assert_eq!(checked.is_ok(), is_listed, "{word}");
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io::Read;
+use std::io::{Read, Seek};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -10,6 +10,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
+use reelyard::http::UNDECLARED;
 use reelyard_core::token::SharedToken;
 use serde_json::Value;
 use tempfile::TempDir;
@@ -29,6 +30,8 @@ pub struct RoleProcess {
     /// The working directory of the process; none for that of the test.
     directory: Option<PathBuf>,
     log: PathBuf,
+    /// The same file, also after its directory was removed.
+    open_log: Option<File>,
     child: Option<Child>,
 }
 
@@ -40,7 +43,14 @@ impl RoleProcess {
             arguments.extend(["--set".to_owned(), format!("{key}={value}")]);
         }
         let environment = Vec::new();
-        let mut role = RoleProcess { arguments, environment, directory: None, log, child: None };
+        let mut role = RoleProcess {
+            arguments,
+            environment,
+            directory: None,
+            log,
+            open_log: None,
+            child: None,
+        };
         role.start_again()?;
         Ok(role)
     }
@@ -70,7 +80,8 @@ impl RoleProcess {
         directory: Option<PathBuf>,
     ) -> Result<Self> {
         let arguments = vec![role.to_owned(), "--config".to_owned(), file.display().to_string()];
-        let mut role = RoleProcess { arguments, environment, directory, log, child: None };
+        let mut role =
+            RoleProcess { arguments, environment, directory, log, open_log: None, child: None };
         role.start_again()?;
         Ok(role)
     }
@@ -103,7 +114,8 @@ impl RoleProcess {
 
     /// Starts it again with the same settings.
     pub fn start_again(&mut self) -> Result<()> {
-        let log = File::options().create(true).append(true).open(&self.log)?;
+        let log = File::options().create(true).read(true).append(true).open(&self.log)?;
+        self.open_log = Some(log.try_clone()?);
         let mut command = Command::new(binary::path());
         if let Some(directory) = &self.directory {
             command.current_dir(directory);
@@ -179,8 +191,16 @@ impl RoleProcess {
 }
 
 impl Drop for RoleProcess {
+    /// No test may see an answer that the document of the API does not list.
     fn drop(&mut self) {
         self.kill();
+        let mut text = Vec::new();
+        if let Some(log) = &mut self.open_log {
+            let _ = log.rewind().and_then(|()| log.read_to_end(&mut text));
+        }
+        let text = String::from_utf8_lossy(&text);
+        let undeclared = text.lines().find(|line| line.contains(UNDECLARED));
+        assert!(undeclared.is_none() || std::thread::panicking(), "{undeclared:?}");
     }
 }
 
