@@ -4,7 +4,9 @@ pub(in crate::box_lease) mod acquire;
 pub(in crate::box_lease) mod acquisition;
 pub(in crate::box_lease) mod box_hooks;
 pub(in crate::box_lease) mod grants;
+pub(in crate::box_lease) mod lease_requests;
 pub(in crate::box_lease) mod on_applied;
+pub(in crate::box_lease) mod pool_requests;
 pub(in crate::box_lease) mod requests;
 pub(in crate::box_lease) mod tick;
 

@@ -86,8 +86,7 @@ pub enum BadSpec {
     Size,
     /// A range that has fewer ids than the pool has boxes, or is too large.
     #[error(
-        "the range of ids must have at least one id for every box and at most {MOST_SLOTS}, all \
-            below 2^32"
+        "the range of ids must have at least one id for every box and at most {MOST_SLOTS}, all below 2^32"
     )]
     Slots,
     /// Hooks need a host.
