@@ -1,4 +1,4 @@
-//! Imports between files: no two files use each other, and no files form a circle.
+//! Imports between files: no two files use each other, no files form a circle, and folders use only what the map allows.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 
 use super::module_tree::{ModuleTree, Target};
-use super::root;
+use super::{ARCHITECTURE, root};
 
 /// Each file, with the files that it uses and one name of each.
 type Imports = BTreeMap<PathBuf, BTreeMap<PathBuf, String>>;
@@ -86,24 +86,31 @@ const CIRCLES_LEFT: [(&[&str], &str); 2] = [
     ),
 ];
 
+/// The imports between parts. `part` gives the part that a file belongs to.
+fn part_imports(imports: &Imports, part: impl Fn(&Path) -> Option<PathBuf>) -> Imports {
+    let mut parts = Imports::new();
+    for (file, used) in imports {
+        let Some(user) = part(file) else { continue };
+        for (other, name) in used {
+            if let Some(owner) = part(other).filter(|owner| *owner != user) {
+                parts.entry(user.clone()).or_default().insert(owner, name.clone());
+            }
+        }
+    }
+    parts
+}
+
 /// The folders in a folder, with the folders there that they use. Two actors may use each other: they exchange messages
 /// and views.
 fn folder_imports(imports: &Imports, source: &Path) -> Imports {
-    let folder = |file: &Path| -> Option<PathBuf> {
+    let is_actor = |folder: &Path| folder.join("messages.rs").exists();
+    let mut folders = part_imports(imports, |file| {
         let mut parts = file.strip_prefix(source).ok()?.components();
         let first = parts.next()?;
         parts.next().map(|_| source.join(first))
-    };
-    let is_actor = |folder: &Path| folder.join("messages.rs").exists();
-    let mut folders = Imports::new();
-    for (file, used) in imports {
-        let Some(user) = folder(file) else { continue };
-        for (other, name) in used {
-            let Some(owner) = folder(other) else { continue };
-            if owner != user && !(is_actor(&owner) && is_actor(&user)) {
-                folders.entry(user.clone()).or_default().insert(owner, name.clone());
-            }
-        }
+    });
+    for (user, used) in &mut folders {
+        used.retain(|owner, _| !(is_actor(owner) && is_actor(user)));
     }
     folders
 }
@@ -183,4 +190,84 @@ fn a_circle_has_the_files_that_reach_each_other() {
     ]);
     let expected = BTreeSet::from(["a", "b", "c"].map(file));
     assert_eq!(circles(&imports), [expected]);
+}
+
+/// The heading of the table of `ARCHITECTURE.md` with the parts of crates that use others.
+const PARTS_TABLE: &str = "| Part | May use | Why |";
+
+/// The crates whose parts are in the table.
+const CRATES_WITH_PARTS: [&str; 2] = ["src", "actors/yard/src"];
+
+/// The parts that each part may use, by the table.
+fn allowed_parts(document: &str) -> Result<BTreeMap<String, BTreeSet<String>>> {
+    let (_, table) = document.split_once(PARTS_TABLE).context("a table of parts")?;
+    let mut allowed = BTreeMap::new();
+    for row in table.lines().skip(2).take_while(|line| line.starts_with('|')) {
+        let mut cells = row.trim_matches('|').split('|').map(str::trim);
+        let (part, others) = (cells.next().context("a part")?, cells.next().context("others")?);
+        let others = others.split(',').map(|other| other.trim().to_owned()).collect();
+        let name = part.trim_matches('`').trim_end_matches(".rs").to_owned();
+        let known = allowed.insert(name, others);
+        anyhow::ensure!(known.is_none(), "two rows for {part}");
+    }
+    Ok(allowed)
+}
+
+/// The parts of a crate that each part uses: its folders, and the files beside them.
+fn used_parts(source: &Path, imports: &Imports) -> Result<BTreeMap<String, BTreeSet<String>>> {
+    let parts = part_imports(imports, |file| {
+        let inside = file.strip_prefix(source).ok()?;
+        let first = Path::new(inside.components().next()?.as_os_str()).with_extension("");
+        (!inside.ends_with("lib.rs")).then(|| source.join(first))
+    });
+    let mut used = BTreeMap::new();
+    for (part, others) in parts {
+        let others =
+            others.keys().map(|other| Ok(other.strip_prefix(source)?.display().to_string()));
+        used.insert(short(&part)?, others.collect::<Result<_>>()?);
+    }
+    Ok(used)
+}
+
+#[test]
+fn folders_use_only_the_folders_that_the_map_allows() -> Result<()> {
+    let mut used = BTreeMap::new();
+    for source in CRATES_WITH_PARTS {
+        let source = root().join(source);
+        let imports = imports_of(&ModuleTree::read(&source.join("lib.rs"))?);
+        used.append(&mut used_parts(&source, &imports)?);
+    }
+    anyhow::ensure!(used.len() > 12, "only {} parts use others", used.len());
+    let allowed = allowed_parts(ARCHITECTURE)?;
+    let mut faults = Vec::new();
+    for part in used.keys().chain(allowed.keys()).collect::<BTreeSet<_>>() {
+        let (used, allowed) = (used.get(part), allowed.get(part));
+        if used != allowed {
+            faults.push(format!("{part} uses {used:?}, and the table allows {allowed:?}"));
+        }
+    }
+    assert!(
+        faults.is_empty(),
+        "change the import, or the table with a reason:\n{}",
+        faults.join("\n")
+    );
+    Ok(())
+}
+
+#[test]
+fn a_part_is_compared_with_its_row() -> Result<()> {
+    let file = |name: &str| root().join("src").join(name);
+    let uses = |names: &[&str]| names.iter().map(|name| (file(name), String::new())).collect();
+    let imports = Imports::from([
+        (file("node/a.rs"), uses(&["node/b.rs", "config/mod.rs", "logging.rs"])),
+        (file("running/a.rs"), uses(&["running.rs"])),
+        (file("running.rs"), uses(&["node/a.rs"])),
+        (file("lib.rs"), uses(&["node/a.rs"])),
+    ]);
+    let table = format!(
+        "text\n{PARTS_TABLE}\n|---|---|---|\n| `src/node` | config, logging | because |\n\
+         | `src/running` | node | |\n\n| `other` | table | |\n"
+    );
+    assert_eq!(used_parts(&root().join("src"), &imports)?, allowed_parts(&table)?);
+    Ok(())
 }
