@@ -1,7 +1,10 @@
 //! One owner of a piece, as the journal sees it.
 
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::io;
 use std::ops::Range;
+use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
 use actix::Recipient;
@@ -10,12 +13,16 @@ use reelyard_replication::{
     Apply, CommitAnswer, FrozenPiece, Install, InstallStage, JournalCommand,
 };
 use tokio::sync::oneshot;
+use tokio::task::spawn_blocking;
 
 use crate::store::{JournalStore, SnapshotManifest, StoreError, Trees};
-use crate::stream::StreamPart;
+use crate::stream::{self, StreamPart};
 
 /// How many log entries are read at once to rebuild a piece.
 const REPLAY_CHUNK: u64 = 256;
+
+/// Bytes of a received snapshot that are read at once. A row is at most 1 MiB long.
+const ROWS_BYTES: u64 = 256 << 10;
 
 /// Why committed state cannot be delivered to an owner. The journal cannot continue.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -147,6 +154,44 @@ impl PieceOwner {
         Ok(true)
     }
 
+    /// Lets it read its rows in a received snapshot, and drops them; false if the owner died. Its piece stays as it is.
+    pub(crate) async fn reads(
+        &self,
+        snapshot: &Arc<File>,
+        parts: &[StreamPart],
+    ) -> Result<bool, OwnersError> {
+        let read = self.read_rows(snapshot, parts).await;
+        // Also after a row that it cannot read.
+        let dropped = self.install_some(0, InstallStage::Abandon).await?;
+        Ok(read? && dropped)
+    }
+
+    async fn read_rows(
+        &self,
+        snapshot: &Arc<File>,
+        parts: &[StreamPart],
+    ) -> Result<bool, OwnersError> {
+        if !self.install_some(0, InstallStage::Begin).await? {
+            return Ok(false);
+        }
+        let piece = u8::from(self.piece);
+        for part in parts.iter().filter(|part| part.piece == piece) {
+            let mut at = part.start;
+            while at < part.end {
+                let (snapshot, part) = (snapshot.clone(), part.clone());
+                let reading = spawn_blocking(move || rows_in(&snapshot, &part, at)).await;
+                let failed = |why: String| OwnersError::Store(StoreError::Io(why));
+                let read = reading.map_err(|error| failed(error.to_string()))?;
+                let (rows, next) = read.map_err(|error| failed(error.to_string()))?;
+                if !self.install_some(0, InstallStage::Rows(rows)).await? {
+                    return Ok(false);
+                }
+                at = next;
+            }
+        }
+        Ok(true)
+    }
+
     async fn install_some(&self, index: u64, stage: InstallStage) -> Result<bool, OwnersError> {
         let (reply, answer) = oneshot::channel();
         self.recipient.do_send(JournalCommand::Install(Install { index, stage, reply }));
@@ -177,6 +222,25 @@ impl PieceOwner {
     }
 }
 
+/// Some rows of a part from `at` on, and where they end.
+fn rows_in(snapshot: &File, part: &StreamPart, at: u64) -> io::Result<(Vec<Vec<u8>>, u64)> {
+    let mut wanted = ROWS_BYTES;
+    loop {
+        let end = part.end.min(at.saturating_add(wanted));
+        let length = usize::try_from(end - at).unwrap_or(usize::MAX);
+        let mut bytes = vec![0; length];
+        snapshot.read_exact_at(&mut bytes, at)?;
+        let (rows, read) = stream::rows(&bytes);
+        if read > 0 {
+            return Ok((rows, at + read as u64));
+        }
+        if end == part.end {
+            return Err(io::Error::other("its last row is cut short"));
+        }
+        wanted *= 2;
+    }
+}
+
 /// Checks that the rows are all entries of `range`. A piece without one of them would differ from those of other nodes.
 fn check_complete(range: Range<u64>, rows: &[(u64, Vec<u8>)]) -> Result<(), OwnersError> {
     let mut found = rows.iter().map(|(index, _)| *index);
@@ -194,7 +258,7 @@ async fn blocking<T: Send + 'static>(
     read: impl FnOnce(&Trees) -> Result<T, StoreError> + Send + 'static,
 ) -> Result<T, OwnersError> {
     let trees = store.trees().await?;
-    match tokio::task::spawn_blocking(move || read(&trees)).await {
+    match spawn_blocking(move || read(&trees)).await {
         Ok(read) => Ok(read?),
         Err(error) => Err(OwnersError::Store(StoreError::Io(error.to_string()))),
     }

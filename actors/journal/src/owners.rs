@@ -276,11 +276,6 @@ impl PieceOwners {
         Ok(frozen)
     }
 
-    /// Checks that this node has an owner for each part of a snapshot.
-    pub(crate) fn check_parts(&self, parts: &[StreamPart]) -> Result<(), OwnersError> {
-        check_parts(&self.pieces, parts)
-    }
-
     /// From now on pieces are rebuilt from `snapshot`, which was taken here.
     pub(crate) async fn rebuild_from(&self, snapshot: SnapshotManifest) {
         let mut position = self.apply_lock.lock().await;

@@ -53,6 +53,8 @@ pub enum InstallStage {
     Rows(Vec<Vec<u8>>),
     /// The end: the new piece replaces the current one.
     End,
+    /// The parts were only read to find out whether that is possible: they are dropped.
+    Abandon,
 }
 
 /// Committed entries to apply, in order.

@@ -268,6 +268,10 @@ impl<P: Piece> Ownership<P> {
                 }
                 Ok(())
             }
+            InstallStage::Abandon => {
+                self.incoming = None;
+                Ok(())
+            }
         }
     }
 

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use actix::prelude::*;
 use reelyard_core::clock::Millis;
@@ -20,6 +21,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default)]
 pub struct AccountsPiece {
     books: Arc<Books>,
+    /// Whether it can read no rows, as those of a later program.
+    reads_nothing: Arc<AtomicBool>,
 }
 
 /// The state of a probe.
@@ -120,6 +123,9 @@ impl Piece for AccountsPiece {
     }
 
     fn thaw(&mut self, row: &[u8]) -> Result<(), UnreadableEvent> {
+        if self.reads_nothing.load(Ordering::SeqCst) {
+            return Err(UnreadableEvent::Version { piece: AccountsPiece::ID, version: 99 });
+        }
         let read: Books = read_row(row)?;
         let books = Arc::make_mut(&mut self.books);
         books.balances.extend(read.balances);
@@ -129,7 +135,7 @@ impl Piece for AccountsPiece {
     }
 
     fn emptied(&self) -> Self {
-        AccountsPiece::default()
+        AccountsPiece { books: Arc::default(), reads_nothing: self.reads_nothing.clone() }
     }
 }
 
@@ -322,6 +328,19 @@ impl Handler<ReadAccounts> for ProbeActor {
             installs: self.installs,
             in_flight: self.replica.in_flight().len(),
         }
+    }
+}
+
+/// Lets the owner read no rows of snapshots, or read them again.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub struct ReadNoRows(pub bool);
+
+impl Handler<ReadNoRows> for ProbeActor {
+    type Result = ();
+
+    fn handle(&mut self, ReadNoRows(reads_nothing): ReadNoRows, _: &mut Self::Context) {
+        self.replica.piece().reads_nothing.store(reads_nothing, Ordering::SeqCst);
     }
 }
 

@@ -1,10 +1,14 @@
 //! Replaces every piece by its content in a snapshot from another node.
 
+use std::fs::File;
+use std::sync::Arc;
+
 use tokio::sync::MutexGuard;
 
-use super::{AppliedPosition, PieceOwners, RegisteredOwner};
+use super::{AppliedPosition, PieceOwners, RegisteredOwner, check_parts};
 use crate::owner::OwnersError;
 use crate::store::SnapshotManifest;
+use crate::stream::StreamPart;
 
 /// The owners while nothing is applied, frozen or rebuilt. The caller stores the snapshot, which drops the log, and
 /// then installs it.
@@ -18,6 +22,28 @@ impl PieceOwners {
     /// dropped in the middle.
     pub(crate) async fn begin_install(&self) -> PieceInstall<'_> {
         PieceInstall { owners: self, position: self.apply_lock.lock().await }
+    }
+}
+
+impl PieceOwners {
+    /// Lets each owner read its rows in a received snapshot, before anything is replaced. Nothing is applied meanwhile.
+    ///
+    /// # Errors
+    /// This node does not know a piece, or cannot read a row. The snapshot may be of another version of the program.
+    pub(crate) async fn read_received(
+        &self,
+        snapshot: &Arc<File>,
+        parts: &[StreamPart],
+    ) -> Result<(), OwnersError> {
+        check_parts(&self.pieces, parts)?;
+        let _applies_nothing = self.apply_lock.lock().await;
+        let registered = self.roster().owners.clone();
+        for (piece, RegisteredOwner { owner, ticket, .. }) in registered {
+            if !owner.reads(snapshot, parts).await? {
+                self.dismiss(piece, ticket);
+            }
+        }
+        Ok(())
     }
 }
 

@@ -254,7 +254,8 @@ async fn install(
         Ok(checked) => checked?,
         Err(error) => return Err(NotInstalled::Ended(error.to_string())),
     };
-    owners.check_parts(&parts).map_err(|error| NotInstalled::Unusable(error.to_string()))?;
+    let read = owners.read_received(&file, &parts).await;
+    read.map_err(|error| NotInstalled::Unusable(error.to_string()))?;
     let snapshot = Snapshot { meta, snapshot: Box::new(SnapshotBody::received(file, parts)) };
     match raft.install_full_snapshot(vote, snapshot).await {
         Ok(installed) if installed.vote == vote => Ok(vote),
