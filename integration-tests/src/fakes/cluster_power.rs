@@ -31,7 +31,7 @@ struct PowerState {
     plugs: BTreeMap<u64, Arc<Plug>>,
     /// The nodes at whose flushes the power fails.
     flushing: Vec<u64>,
-    /// Each of these is a quorum together with each node of `flushing`.
+    /// Each of these is a quorum together with each node of `flushing`. With a node that is not one of them, all are.
     others: Vec<u64>,
     failures: Vec<PowerFailure>,
     acknowledged: Vec<u64>,
@@ -62,7 +62,8 @@ impl ClusterPower {
         self.state().acknowledged.push(id);
     }
 
-    /// Lets the power fail at each flush of these nodes. An image of another node is taken with each.
+    /// Lets the power fail at each flush of these nodes. An image of one of the others is taken with each, and images of
+    /// all others if the flushing node is not one of them.
     pub fn fail_at_flushes_of(&self, flushing: &[u64], others: &[u64]) {
         let mut state = self.state();
         state.flushing = flushing.to_vec();
@@ -86,7 +87,11 @@ impl PowerState {
         let others: Vec<u64> =
             self.others.iter().copied().filter(|other| *other != flushing).collect();
         let mut images = BTreeMap::new();
-        for node in [Some(flushing), self.rng.choice(others)].into_iter().flatten() {
+        let with = match others.len() == self.others.len() {
+            true => others,
+            false => self.rng.choice(others).into_iter().collect(),
+        };
+        for node in std::iter::once(flushing).chain(with) {
             let image = TempDir::new().unwrap_or_else(|error| panic!("an image: {error}"));
             self.plugs[&node].pull(image.path(), &mut self.rng);
             images.insert(node, image);

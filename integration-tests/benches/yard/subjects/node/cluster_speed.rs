@@ -10,7 +10,7 @@ use reelyard_integration_tests::rigs::yard::{bearer_in, free_addr};
 use serde_json::Value;
 
 use crate::figure::{BenchFigure, FigureTarget};
-use crate::peers::wrk;
+use crate::peers::wrk::{self, WrkResult};
 use crate::subjects::boxes::boxes_http::{BOXES, CYCLES};
 use crate::subjects::shares::share_links::makes;
 use crate::usage::cpu_of;
@@ -45,7 +45,8 @@ pub fn measure() -> Result<Vec<BenchFigure>> {
     let here = std::env::current_dir()?;
     let pools = format!("box.pools.p = {{ size = {BOXES}, queue_limit = 10000 }}\n");
     let mut plain = NodeCluster::three_in(&here, &pools)?;
-    let (without_tls, with_tls) = cost_of_tls(&plain, &here, &pools)?;
+    let TlsCost { without_tls, with_tls, way_without_tls, way_with_tls } =
+        cost_of_tls(&plain, &here, &pools)?;
     let mut pauses = pauses_of_kills(&mut plain)?;
     pauses.sort_unstable();
     let pause = |percent: usize| pauses[(KILLS * percent / 100).min(KILLS - 1)].as_secs_f64() * 1e3;
@@ -66,6 +67,13 @@ pub fn measure() -> Result<Vec<BenchFigure>> {
             FigureTarget::AtMostTimesPeer(1.05),
         )
         .beside("the same without TLS", without_tls.cpu_us),
+        BenchFigure::new(
+            "… one client through a follower, p50",
+            way_with_tls,
+            "ms",
+            FigureTarget::AtMostTimesPeer(1.05),
+        )
+        .beside("the same without TLS", way_without_tls),
         BenchFigure::new(
             format!("{KILLS} times kill -9 of the leader: the next acknowledged change, p50"),
             pause(50),
@@ -103,14 +111,24 @@ struct ChangeCost {
 }
 
 /// The best of several runs without TLS, and with it.
-fn cost_of_tls(
-    plain: &NodeCluster,
-    parent: &Path,
-    pools: &str,
-) -> Result<(ChangeCost, ChangeCost)> {
+struct TlsCost {
+    without_tls: ChangeCost,
+    with_tls: ChangeCost,
+    /// The median time of a change of one client through a follower, in milliseconds.
+    way_without_tls: f64,
+    way_with_tls: f64,
+}
+
+fn cost_of_tls(plain: &NodeCluster, parent: &Path, pools: &str) -> Result<TlsCost> {
     let with_tls = NodeCluster::three_with_certificates_in(parent, pools)?;
     let mut best = [ChangeCost { per_second: 0.0, cpu_us: f64::MAX }; 2];
+    let mut ways = [f64::MAX; 2];
     for _ in 0..TIMES {
+        for (nodes, way) in [plain, &with_tls].into_iter().zip(&mut ways) {
+            let (leader, _) = nodes.leader(running(nodes)?)?;
+            let result = run_cycles(nodes, (leader + 1) % MEMBERS, 1, SPAN)?;
+            *way = way.min(result.median_ms);
+        }
         for (nodes, best) in [plain, &with_tls].into_iter().zip(&mut best) {
             let before = cpu_of_all(nodes)?;
             let per_second = cycles_per_second(nodes, SPAN)?;
@@ -119,8 +137,9 @@ fn cost_of_tls(
             best.cpu_us = best.cpu_us.min(used * 1e6 / (per_second * SPAN.as_secs_f64()));
         }
     }
-    eprintln!("without TLS {:?}, with it {:?}", best[0], best[1]);
-    Ok((best[0], best[1]))
+    eprintln!("without TLS {:?}, with it {:?}; ways {ways:?} ms", best[0], best[1]);
+    let ([without_tls, with_tls], [way_without_tls, way_with_tls]) = (best, ways);
+    Ok(TlsCost { without_tls, with_tls, way_without_tls, way_with_tls })
 }
 
 /// The processor time of all nodes so far.
@@ -132,8 +151,18 @@ fn cpu_of_all(nodes: &NodeCluster) -> Result<Duration> {
 /// Durable changes per second at the leader.
 fn cycles_per_second(nodes: &NodeCluster, span: Duration) -> Result<f64> {
     let (leader, _) = nodes.leader(running(nodes)?)?;
+    Ok(run_cycles(nodes, leader, CLIENTS, span)?.per_second)
+}
+
+/// Durable changes at this node.
+fn run_cycles(
+    nodes: &NodeCluster,
+    index: usize,
+    clients: usize,
+    span: Duration,
+) -> Result<WrkResult> {
     let script = wrk::script(nodes.path(), &wrk::authorized(&authorization(nodes), CYCLES))?;
-    wrk::answers_per_second(&url(nodes, leader), &script, CLIENTS, span)
+    wrk::run(&url(nodes, index), &script, clients, span)
 }
 
 /// Kills the leader again and again. Answers the times from each kill to the next acknowledged change. A follower gets
