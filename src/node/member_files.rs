@@ -495,8 +495,9 @@ mod tests {
 
     #[test]
     fn passed_downloads_and_waits_leave_streams_for_other_requests() {
+        use crate::http::forwarding::{MOST_IDLE, PLACES};
         const OTHERS: usize = 64;
-        let taken = AT_ONCE + crate::http::forwarding::PLACES + OTHERS;
+        let taken = AT_ONCE + PLACES + MOST_IDLE + OTHERS;
         assert!(taken <= ListenerLimits::default().forwards_per_member, "{taken}");
     }
 }

@@ -17,6 +17,7 @@ mod stuck;
 mod thread;
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -50,6 +51,9 @@ use status::JournalCounters;
 use store::{JournalStore, SkippedEntries, StoreError, StoreSettings};
 use stuck::StuckOwners;
 use thread::JournalThread;
+
+/// How many skipped entries other nodes learn.
+const MOST_SKIPPED: usize = 64;
 
 /// How long a stopping journal waits until its store is closed.
 const CLOSING: Duration = Duration::from_secs(10);
@@ -242,6 +246,18 @@ impl Journal {
         let node = self.0.node.clone();
         let admitted = self.0.runtime.spawn(async move { node.admit(record).await });
         admitted.await.unwrap_or_else(|error| Err(MemberChangeError::NotReady(error.to_string())))
+    }
+
+    /// The entries of the log, purged ones not included, and those of them that no owner applies: index and CRC-32C, of the
+    /// newest ones.
+    pub fn skipped_entries(&self) -> (Range<u64>, Vec<(u64, u32)>) {
+        let trees = self.open_parts().as_ref().and_then(|open| open.store.open_trees());
+        let log = trees.map(|trees| {
+            let first = trees.head().purged.map_or(0, |purged| purged.index + 1);
+            first..trees.log.end()
+        });
+        let skipped = self.0.owners.skipped_entries().newest(MOST_SKIPPED);
+        (log.unwrap_or_default(), skipped)
     }
 
     /// The node that leads, if this node knows it.

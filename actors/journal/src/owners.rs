@@ -117,6 +117,11 @@ impl PieceOwners {
         PieceOwners { skipped, ..self }
     }
 
+    /// The entries whose commits no owner gets.
+    pub(crate) fn skipped_entries(&self) -> &SkippedEntries {
+        &self.skipped
+    }
+
     /// Whether no owner gets the commits of the entry with these stored bytes.
     pub(crate) fn skips(
         &self,

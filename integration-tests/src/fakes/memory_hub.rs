@@ -25,6 +25,10 @@ struct HubState {
     deaf: BTreeSet<u64>,
     /// Nodes that get nothing from others, except answers to their own calls.
     hidden: BTreeSet<u64>,
+    /// Whether no new connection can be made. Calls arrive.
+    refuses_connections: bool,
+    /// How many new connections were not made because of that.
+    refused_connections: u64,
     /// Calls of each node that did not arrive because its links are cut.
     refused: BTreeMap<u64, u64>,
     /// Whether no entries of a log arrive, while votes and heartbeats do.
@@ -129,6 +133,16 @@ impl MemoryHub {
         self.state().hidden.insert(node);
     }
 
+    /// Lets no new connection be made, or lets them be made again. Calls arrive, over the connections that are there.
+    pub fn refuse_connections(&self, refuses: bool) {
+        self.state().refuses_connections = refuses;
+    }
+
+    /// How many new connections were not made because of that.
+    pub fn refused_connections(&self) -> u64 {
+        self.state().refused_connections
+    }
+
     /// How many calls of `node` did not arrive because its links are cut.
     pub fn refused_calls(&self, node: u64) -> u64 {
         self.state().refused.get(&node).copied().unwrap_or_default()
@@ -227,6 +241,17 @@ impl MemoryHub {
         self.reach(from, to)
     }
 
+    fn connect_to(&self, from: u64, to: u64) -> Result<(), NodeUnreachable> {
+        let mut state = self.state();
+        if state.refuses_connections {
+            state.refused_connections += 1;
+            let why = "the certificate is not valid".to_owned();
+            return Err(NodeUnreachable { node: to, why });
+        }
+        drop(state);
+        self.call_to(from, to).map(drop)
+    }
+
     async fn carry(
         self,
         node: u64,
@@ -283,7 +308,7 @@ impl Transport for HubTransport {
     }
 
     fn connect(&self, target: &CallTarget) -> BoxFuture<'static, Result<(), NodeUnreachable>> {
-        let connected = self.hub.call_to(self.node, target.node).map(drop);
+        let connected = self.hub.connect_to(self.node, target.node);
         Box::pin(async move { connected })
     }
 }

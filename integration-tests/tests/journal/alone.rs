@@ -99,6 +99,10 @@ fn a_skipped_entry_is_applied_by_no_owner_and_commits_go_on() {
         let books = probe.send(ReadAccounts).await.unwrap().books;
         books.assert_whole();
         assert_eq!(books.taken, [0, 2, 3]);
+        // Other nodes learn it.
+        let (log, entries) = journal.skipped_entries();
+        assert!(log.contains(&poison) && log.end > journal.status().applied.unwrap(), "{log:?}");
+        assert_eq!(entries, [(poison, skipped[0].checksum)]);
         journal.stop().await;
         // The other log has another entry at this index.
         std::fs::copy(dir.path().join("skipped"), other.path().join("skipped")).unwrap();
@@ -365,7 +369,8 @@ fn a_snapshot_replaces_the_log_once_nothing_is_written() {
     on_a_system(async {
         let settings = JournalOptions {
             snapshot_log_bytes: 100_000,
-            snapshot_when_quiet: Duration::from_millis(20),
+            // Longer than a commit takes on a busy machine.
+            snapshot_when_quiet: Duration::from_millis(300),
             ..JournalOptions::alone(dir.path(), 1)
         };
         let journal = Journal::open(settings, Arc::new(NoPeers), &[PieceId::Probe]).await.unwrap();

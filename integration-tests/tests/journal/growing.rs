@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use actix::{Actor, Addr};
+use reelyard_core::call_version::CALL_VERSION;
 use reelyard_core::cluster_id::StoreId;
 use reelyard_core::event::PieceId;
 use reelyard_integration_tests::fakes::memory_hub::MemoryHub;
@@ -237,6 +238,14 @@ fn a_lost_voter_is_replaced_by_a_learner_in_one_step() {
             cluster.journal(follower).admit(record(StoreId::from(8))).await.ok()
         });
         assert_eq!(number.await, 7);
+        // A connection of a node that was removed may still be open.
+        let text = record(StoreId::from(9)).stored_text();
+        let admit = [&[CALL_VERSION, 10, u8::try_from(text.len()).unwrap()], text.as_bytes()];
+        let answer = eventually_some("a leader answers", || async {
+            Some(cluster.leading()?.answer(3, &admit.concat()).await)
+        });
+        let why = String::from_utf8_lossy(&answer.await).into_owned();
+        assert!(why.contains("node 3 is no member of this cluster"), "{why}");
         cluster.stop().await;
     });
 }

@@ -15,6 +15,7 @@ use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
 use reelyard_api::{Problem, ProblemKind};
 use reelyard_cluster::NodeStream;
+use reelyard_core::call_version::KEPT_STREAMS_SINCE;
 use reelyard_protocol::cluster::shared_files::client_line;
 use reelyard_replication::{CallTarget, CommitError, Leadership};
 use tokio::io::AsyncWriteExt;
@@ -298,21 +299,22 @@ async fn attempt(
 /// Begins HTTP on a new stream of this client.
 async fn begun(mut stream: NodeStream, client: &str) -> Result<LeaderStream, NotForwarded> {
     stream.write_all(client_line(client).as_bytes()).await?;
+    let takes_more = stream.version() >= KEPT_STREAMS_SINCE;
     let (sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
     actix_web::rt::spawn(async move {
         // The answer reports the same failure.
         let _ = connection.await;
     });
-    Ok(sender)
+    Ok(LeaderStream { sender, takes_more })
 }
 
-/// Sends the request, and waits for the head of the answer. Afterwards the stream takes further requests.
+/// Sends the request, and waits for the head of the answer. Afterwards the stream may take further requests.
 async fn sent(
     mut stream: LeaderStream,
     request: &mut ForwardedRequest,
     leader: &FollowedLeader,
 ) -> Result<hyper::Response<Incoming>, NotForwarded> {
-    let sending = stream.send_request(request.attempt()?);
+    let sending = stream.sender.send_request(request.attempt()?);
     let answer = tokio::select! {
         answer = sending => answer?,
         lost = leader.lost_with_answer() => return Err(lost.into()),

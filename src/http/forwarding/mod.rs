@@ -16,4 +16,5 @@ mod passed_answer;
 pub use accepted_stream::{ForwardedBy, accept};
 pub use forwarded_waits::{ForwardedWaits, PLACES};
 pub use hop::to_leader;
+pub use idle_streams::MOST_IDLE;
 pub use leader_routes::LeaderNeed;

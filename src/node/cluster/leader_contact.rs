@@ -142,6 +142,13 @@ impl ClusterLink {
                 peer.number
             ));
         }
+        for peer in self.peers().iter().filter(|peer| is_member(peer) && peer.skips_others) {
+            warnings.push(format!(
+                "node {} and this node skip different entries of the log, so their states may differ. Run \"reelyard \
+                 store skip\" with the same entries on both, or let one of them join again with an empty data_dir",
+                peer.number
+            ));
+        }
         let record = self.record_state();
         if !record.differing_keys.is_empty() {
             warnings.push(format!(
@@ -232,6 +239,7 @@ mod tests {
             program: None,
             levels: None,
             settings: None,
+            skips_others: false,
             unreachable: unreachable.map(str::to_owned),
             last_refusal: None,
             refusals: BTreeMap::new(),

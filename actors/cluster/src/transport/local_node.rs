@@ -6,11 +6,12 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use reelyard_core::clock::{Clock, Millis};
 use reelyard_protocol::cluster::{
-    AddressedNode, ConnectionUse, ElectionTimes, FormatLevels, HelloNode, NodeHello, SettingsDigest,
+    AddressedNode, ConnectionUse, ElectionTimes, FormatLevels, HelloNode, HelloSkips, NodeHello,
+    SettingsDigest,
 };
 use reelyard_replication::{FORMAT_LEVEL, LOWEST_FORMAT_LEVEL, MemberRecord, NodeIdentity};
 
-use super::peers::PeerBook;
+use super::peers::{PeerBook, PeerRecord};
 use super::security::LinkSecurity;
 use super::socket::split_address;
 
@@ -28,6 +29,11 @@ pub trait LocalMember: Send + Sync + 'static {
 
     /// Its settings of the cluster.
     fn settings(&self) -> SettingsDigest;
+
+    /// The entries of the log that it skips.
+    fn skips(&self) -> HelloSkips {
+        HelloSkips::default()
+    }
 
     /// The members in the log that it has applied, itself included. May be empty or old: the node may not have the
     /// whole log. Members of an entry that may still be cut off do not belong here, or a leader that must cut it
@@ -112,6 +118,14 @@ impl LocalNode {
         })
     }
 
+    /// Takes the hello of a peer. A node that skips other entries of the log is news, once.
+    pub(super) fn greeted(&self, peer: &PeerRecord, hello: &NodeHello) {
+        if peer.greeted(hello, self.member.skips().conflict(&hello.skips)) {
+            let node = peer.number();
+            tracing::warn!(node, "this node and another one skip different entries of the log");
+        }
+    }
+
     /// The hello of this node.
     pub(super) fn hello(
         &self,
@@ -123,6 +137,7 @@ impl LocalNode {
             sender: Some(HelloNode { cluster, number, store }),
             times: self.member.times(),
             settings: self.member.settings(),
+            skips: self.member.skips(),
             ..hello_of_newcomer(&self.clock, purpose, expected)
         }
     }
@@ -148,6 +163,7 @@ pub(super) fn hello_of_newcomer(
         },
         settings: SettingsDigest::default(),
         clock: clock.reading().wall,
+        skips: HelloSkips::default(),
     }
 }
 

@@ -22,6 +22,8 @@ pub struct NodeStream {
     traffic: Option<Arc<PeerTraffic>>,
     /// The place among the connections of its member. None for a connection that this node made.
     slot: Option<MemberSlot>,
+    /// The highest version of the calls that both sides know. 0 before the hello.
+    version: u8,
 }
 
 /// Encrypted bytes that one call of the system may take from a socket. The TLS library asks for 4 KiB at a time.
@@ -42,11 +44,16 @@ enum StreamLink {
 
 impl NodeStream {
     pub(super) fn plain(stream: TcpStream) -> Self {
-        NodeStream { link: StreamLink::Plain(stream), traffic: None, slot: None }
+        NodeStream { link: StreamLink::Plain(stream), traffic: None, slot: None, version: 0 }
     }
 
     pub(super) fn encrypted(stream: TlsStream<BufferedSocket>) -> Self {
-        NodeStream { link: StreamLink::Tls(Box::new(stream)), traffic: None, slot: None }
+        NodeStream {
+            link: StreamLink::Tls(Box::new(stream)),
+            traffic: None,
+            slot: None,
+            version: 0,
+        }
     }
 
     /// Counts all following bytes, and the connection itself.
@@ -58,6 +65,16 @@ impl NodeStream {
     /// Takes a place among the connections of its member, until it is closed.
     pub(super) fn take_slot(&mut self, slot: MemberSlot) {
         self.slot = Some(slot);
+    }
+
+    /// Both sides know this version of the calls.
+    pub(super) fn speaks(&mut self, version: u8) {
+        self.version = version;
+    }
+
+    /// The highest version of the calls that both sides know.
+    pub fn version(&self) -> u8 {
+        self.version
     }
 
     /// The socket below.

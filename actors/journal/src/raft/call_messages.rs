@@ -1,7 +1,7 @@
 //! The calls between nodes and their answers, as bytes.
 
 use openraft::raft::AppendEntriesResponse;
-use reelyard_core::call_version::CALL_VERSION;
+use reelyard_core::call_version::CALL_VERSIONS;
 use reelyard_replication::CallKind;
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +10,7 @@ use super::members::MemberNode;
 use super::snapshot_transfer::{SnapshotPart, SnapshotProgress};
 use super::wire::{WireAppend, WireAppended, WireCandidate, WireLogId, WireVote, WireVoted};
 
-/// A call from another node, in postcard behind [`CALL_VERSION`]. A test keeps the bytes.
+/// A call from another node, in postcard behind the version of its kind. A test keeps the bytes.
 #[derive(Serialize, Deserialize)]
 pub(super) enum RaftRequest {
     Append {
@@ -40,9 +40,11 @@ pub(super) enum RaftRequest {
     },
     /// Whether the disk of the receiver has room for commits. An earlier program does not know it.
     HasRoom,
-    /// Whether the receiver can connect to the caller. An earlier program does not know it.
-    CallBack,
-    /// The receiver, as the leader, admits a node that asked the caller. An earlier program does not know it.
+    /// Whether the receiver can connect to this member. A program of version 7 does not know it.
+    CanCall {
+        node: u64,
+    },
+    /// The receiver, as the leader, admits a node that asked the caller. A program of version 7 does not know it.
     Admit {
         record: MemberNode,
     },
@@ -60,7 +62,7 @@ impl RaftRequest {
             | RaftRequest::WouldVote { .. }
             | RaftRequest::KeepRecord { .. }
             | RaftRequest::HasRoom
-            | RaftRequest::CallBack
+            | RaftRequest::CanCall { .. }
             | RaftRequest::Admit { .. } => None,
         }
     }
@@ -77,7 +79,7 @@ impl RaftRequest {
             | RaftRequest::WouldVote { .. }
             | RaftRequest::KeepRecord { .. }
             | RaftRequest::HasRoom
-            | RaftRequest::CallBack
+            | RaftRequest::CanCall { .. }
             | RaftRequest::Admit { .. } => CallKind::Vote,
             RaftRequest::Snapshot(_) => CallKind::Snapshot,
         }
@@ -107,22 +109,62 @@ pub(super) enum RaftResponse {
     Admitted(Result<u64, String>),
 }
 
+/// A call or an answer, whose kind a version has brought.
+pub(super) trait VersionedCall: Serialize {
+    /// The version that brought its kind. An earlier program does not read it.
+    fn version(&self) -> u8;
+}
+
+impl VersionedCall for RaftRequest {
+    fn version(&self) -> u8 {
+        match self {
+            RaftRequest::Append { .. }
+            | RaftRequest::Vote(_)
+            | RaftRequest::Snapshot(_)
+            | RaftRequest::GiveWay { .. }
+            | RaftRequest::Stand { .. }
+            | RaftRequest::ConfirmRead
+            | RaftRequest::WouldVote { .. }
+            | RaftRequest::KeepRecord { .. }
+            | RaftRequest::HasRoom => 7,
+            RaftRequest::CanCall { .. } | RaftRequest::Admit { .. } => 8,
+        }
+    }
+}
+
+impl VersionedCall for RaftResponse {
+    fn version(&self) -> u8 {
+        match self {
+            RaftResponse::Append { .. }
+            | RaftResponse::Vote(_)
+            | RaftResponse::Snapshot(_)
+            | RaftResponse::NotReady
+            | RaftResponse::NotUnderstood
+            | RaftResponse::Followed(_)
+            | RaftResponse::Confirmed(_)
+            | RaftResponse::Refused(_) => 7,
+            RaftResponse::Admitted(_) => 8,
+        }
+    }
+}
+
 /// The answer to every call while the raft node does not exist.
 pub(crate) fn not_ready() -> Vec<u8> {
     encode(&RaftResponse::NotReady)
 }
 
 /// Encodes a call or an answer.
-pub(super) fn encode<T: Serialize>(message: &T) -> Vec<u8> {
+pub(super) fn encode(message: &impl VersionedCall) -> Vec<u8> {
     // Encoding into a growing vector fails only for values that no message contains. The receiver refuses
     // an empty message.
-    postcard::to_extend(message, vec![CALL_VERSION]).unwrap_or_else(|_| vec![CALL_VERSION])
+    let version = message.version();
+    postcard::to_extend(message, vec![version]).unwrap_or_else(|_| vec![version])
 }
 
-/// Reads a call or an answer; none if it has another version.
+/// Reads a call or an answer; none if its version or its kind is not known.
 pub(super) fn decode<T: serde::de::DeserializeOwned>(bytes: &[u8]) -> Option<T> {
     match bytes.split_first() {
-        Some((&CALL_VERSION, body)) => postcard::from_bytes(body).ok(),
+        Some((version, body)) if CALL_VERSIONS.contains(version) => postcard::from_bytes(body).ok(),
         _ => None,
     }
 }
@@ -262,18 +304,18 @@ mod tests {
                 ),
             ),
             (encode(&RaftRequest::HasRoom), "0708"),
-            (encode(&RaftRequest::CallBack), "0709"),
+            (encode(&RaftRequest::CanCall { node: 2 }), "080902"),
             (
                 encode(&RaftRequest::Admit { record: MemberNode(record(2)) }),
                 concat!(
-                    "070a85017b2276657273696f6e223a2231222c2273746f7265223a2230303030",
+                    "080a85017b2276657273696f6e223a2231222c2273746f7265223a2230303030",
                     "30303030303030303030303030303030303030303030303030303032222c2263",
                     "6c7573746572223a2231302e302e302e323a38303832222c22617069223a2268",
                     "7474703a2f2f31302e302e302e323a38303830222c226c6576656c223a312c22",
                     "676976656e223a327d",
                 ),
             ),
-            (encode(&RaftResponse::Admitted(Ok(4))), "07080004"),
+            (encode(&RaftResponse::Admitted(Ok(4))), "08080004"),
             (encode(&RaftResponse::Confirmed(Some(9))), "07060109"),
             (encode(&RaftResponse::Refused("no".to_owned())), "0707026e6f"),
         ]
@@ -294,12 +336,25 @@ mod tests {
         assert!(changed.is_empty(), "raise CALL_VERSION:\n{}", changed.join("\n"));
     }
 
+    /// A program of version 7 reads all calls, except the kinds that it does not know.
+    #[test]
+    fn calls_of_new_kinds_have_their_own_version() {
+        let versions: Vec<u8> =
+            kept().iter().filter_map(|(bytes, _)| bytes.first().copied()).collect();
+        assert_eq!(versions.iter().filter(|version| **version == 8).count(), 3);
+        assert!(versions.iter().all(|version| CALL_VERSIONS.contains(version)));
+    }
+
     #[test]
     fn a_call_of_another_version_is_not_read() {
         let mut bytes = encode(&RaftResponse::NotReady);
         assert!(decode::<RaftResponse>(&bytes).is_some());
-        bytes[0] = CALL_VERSION + 1;
-        assert!(decode::<RaftResponse>(&bytes).is_none());
+        for version in [CALL_VERSIONS.start() - 1, CALL_VERSIONS.end() + 1] {
+            bytes[0] = version;
+            assert!(decode::<RaftResponse>(&bytes).is_none());
+        }
+        // The former form of a call at its place has another body.
+        assert!(decode::<RaftRequest>(&[7, 9]).is_none());
     }
 
     #[test]

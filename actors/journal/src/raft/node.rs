@@ -203,10 +203,12 @@ impl RaftNode {
             }
             Some(RaftRequest::HasRoom) => RaftResponse::Followed(!self.has_full_disk()),
             Some(RaftRequest::Admit { record }) => {
-                let admitted = self.admit_as_leader(record.0).await;
+                let admitted = self.admit_for(from, record.0).await;
                 RaftResponse::Admitted(admitted.map_err(|error| error.to_string()))
             }
-            Some(RaftRequest::CallBack) => RaftResponse::Followed(self.can_call(from).await),
+            Some(RaftRequest::CanCall { node }) => {
+                RaftResponse::Followed(self.can_call(node).await)
+            }
             None => RaftResponse::NotUnderstood,
         };
         encode(&response)

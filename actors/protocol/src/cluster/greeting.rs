@@ -11,7 +11,7 @@
 
 use std::fmt;
 
-use reelyard_core::call_version::CALL_VERSION;
+use reelyard_core::call_version::CALL_VERSIONS;
 use serde::Serialize;
 
 use super::hello::NodeHello;
@@ -22,12 +22,15 @@ pub const LARGEST_GREETING: usize = 4096;
 
 /// The versions of the calls between nodes that this program knows.
 pub const PROTOCOL_VERSIONS: ProtocolVersions =
-    ProtocolVersions { min: CALL_VERSION, max: CALL_VERSION };
+    ProtocolVersions { min: *CALL_VERSIONS.start(), max: *CALL_VERSIONS.end() };
 
 /// Begins each greeting.
 const MARK: [u8; 4] = *b"RYCL";
 /// Number of bytes before the hello or the refusal.
 const HEAD: usize = 7;
+
+/// From this version on the skipped entries follow a hello.
+const SKIPS_SINCE: u8 = 8;
 
 const HELLO: u8 = 0;
 const REFUSED: u8 = 1;
@@ -82,7 +85,7 @@ impl Greeting {
     /// The bytes of the frame, without its length.
     pub fn encode(&self) -> Vec<u8> {
         match self {
-            Greeting::Hello(hello) => bytes(HELLO, hello),
+            Greeting::Hello(hello) => bytes(HELLO, &(hello, &hello.skips)),
             Greeting::Refused(refusal) => bytes(REFUSED, refusal),
         }
     }
@@ -102,12 +105,20 @@ impl Greeting {
         let greeting = match kind {
             REFUSED => Some(postcard::take_from_bytes(body).map(|(it, _)| Greeting::Refused(it))),
             HELLO if PROTOCOL_VERSIONS.common(versions).is_none() => None,
-            HELLO => Some(postcard::take_from_bytes(body).map(|(it, _)| Greeting::Hello(it))),
+            HELLO => Some(read_hello(versions, body).map(Greeting::Hello)),
             _ => return Err(BadGreeting),
         };
         let greeting = greeting.transpose().map_err(|_| BadGreeting)?;
         Ok(ReadGreeting { versions, greeting })
     }
+}
+
+fn read_hello(versions: ProtocolVersions, body: &[u8]) -> postcard::Result<Box<NodeHello>> {
+    let (mut hello, rest): (Box<NodeHello>, _) = postcard::take_from_bytes(body)?;
+    if versions.max >= SKIPS_SINCE {
+        (hello.skips, _) = postcard::take_from_bytes(rest)?;
+    }
+    Ok(hello)
 }
 
 fn bytes(kind: u8, body: &impl Serialize) -> Vec<u8> {

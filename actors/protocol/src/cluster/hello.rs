@@ -104,6 +104,29 @@ impl fmt::Display for ElectionTimes {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SettingsDigest(pub [u8; 32]);
 
+/// The log of a node, and the entries whose events it does not apply because its operator said so.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HelloSkips {
+    /// The first entry of its log, and one past the last.
+    pub log: (u64, u64),
+    /// Index and CRC-32C of each skipped entry.
+    pub skipped: Vec<(u64, u32)>,
+}
+
+impl HelloSkips {
+    /// Whether one of both nodes skips an entry that the other one has and does not skip. Earlier entries do not count: a
+    /// node that has them only by a snapshot knows nothing of them.
+    pub fn conflict(&self, other: &HelloSkips) -> bool {
+        self.applies_one_of(other) || other.applies_one_of(self)
+    }
+
+    fn applies_one_of(&self, other: &HelloSkips) -> bool {
+        let (first, end) = self.log;
+        let is_here = |entry: &&(u64, u32)| (first..end).contains(&entry.0);
+        other.skipped.iter().filter(is_here).any(|entry| !self.skipped.contains(entry))
+    }
+}
+
 /// The first message of each side of a connection.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NodeHello {
@@ -123,4 +146,28 @@ pub struct NodeHello {
     pub settings: SettingsDigest,
     /// Wall clock of the sender.
     pub clock: Millis,
+    /// The entries that the sender skips. They follow the other members from version 8 on.
+    #[serde(skip)]
+    pub skips: HelloSkips,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn skipped_entries_conflict_with_a_log_that_has_and_applies_them() {
+        let node = |log, skipped: &[(u64, u32)]| HelloSkips { log, skipped: skipped.to_vec() };
+        let skips = node((5, 20), &[(7, 1)]);
+        for (other, expected) in [
+            (node((5, 20), &[]), true),
+            (node((5, 20), &[(7, 1)]), false),
+            (node((5, 20), &[(7, 2)]), true),
+            (node((5, 20), &[(7, 1), (9, 3)]), true),
+            (node((8, 20), &[]), false),
+            (HelloSkips::default(), false),
+        ] {
+            assert_eq!((skips.conflict(&other), other.conflict(&skips)), (expected, expected));
+        }
+    }
 }

@@ -17,7 +17,8 @@ pub use greeting::{
     BadGreeting, Greeting, LARGEST_GREETING, PROTOCOL_VERSIONS, ProtocolVersions, ReadGreeting,
 };
 pub use hello::{
-    AddressedNode, ConnectionUse, ElectionTimes, FormatLevels, HelloNode, NodeHello, SettingsDigest,
+    AddressedNode, ConnectionUse, ElectionTimes, FormatLevels, HelloNode, HelloSkips, NodeHello,
+    SettingsDigest,
 };
 pub use join::{
     BadJoinMessage, JoinAnswer, JoinOutcome, JoinRequest, JoinSecret, JoinedMember, LARGEST_JOIN,

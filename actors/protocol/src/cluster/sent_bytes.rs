@@ -24,11 +24,13 @@ fn hello() -> NodeHello {
         },
         settings: SettingsDigest([7; 32]),
         clock: Millis(1_795_000_000_000),
+        skips: HelloSkips { log: (3, 300), skipped: vec![(7, 9)] },
     }
 }
 
 fn newcomer() -> NodeHello {
-    NodeHello { purpose: ConnectionUse::Join, sender: None, expected: None, ..hello() }
+    let skips = HelloSkips::default();
+    NodeHello { purpose: ConnectionUse::Join, sender: None, expected: None, skips, ..hello() }
 }
 
 fn refusal() -> ConnectionRefusal {
@@ -77,15 +79,15 @@ fn sent_bytes_between_nodes_of_a_cluster_stay() {
     let kept = [
         (
             Greeting::Hello(Box::new(hello())).encode(),
-            "5259434c0707000201000000000000000000000000000000c102000000000000000000000000000000b2010301000000000000000000000000000000b305302e312e30010264fa01f403e807070707070707070707070707070707070707070707070707070707070707070780f8b2e5bd68",
+            "5259434c0708000201000000000000000000000000000000c102000000000000000000000000000000b2010301000000000000000000000000000000b305302e312e30010264fa01f403e807070707070707070707070707070707070707070707070707070707070707070780f8b2e5bd6803ac02010709",
         ),
         (
             Greeting::Hello(Box::new(newcomer())).encode(),
-            "5259434c07070004000005302e312e30010264fa01f403e807070707070707070707070707070707070707070707070707070707070707070780f8b2e5bd68",
+            "5259434c07080004000005302e312e30010264fa01f403e807070707070707070707070707070707070707070707070707070707070707070780f8b2e5bd68000000",
         ),
         (
             Greeting::Refused(refusal()).encode(),
-            "5259434c0707010f616e6f746865722d636c7573746572026e6f",
+            "5259434c0708010f616e6f746865722d636c7573746572026e6f",
         ),
         (head.to_vec(), "0000000000000005"),
         (answer.to_vec(), "0000000000000005fffffffffffffffe00000009"),
@@ -105,6 +107,24 @@ fn sent_bytes_between_nodes_of_a_cluster_stay() {
         .map(|(bytes, kept)| format!("{kept} is now {}", hex(bytes)))
         .collect();
     assert!(changed.is_empty(), "raise the version:\n{}", changed.join("\n"));
+}
+
+/// Those of version 7, which programs of that version send.
+const FORMER: [&str; 2] = [
+    "5259434c0707000201000000000000000000000000000000c102000000000000000000000000000000b2010301000000000000000000000000000000b305302e312e30010264fa01f403e807070707070707070707070707070707070707070707070707070707070707070780f8b2e5bd68",
+    "5259434c07070004000005302e312e30010264fa01f403e807070707070707070707070707070707070707070707070707070707070707070780f8b2e5bd68",
+];
+
+#[test]
+fn hellos_of_the_version_before_are_read() {
+    for (former, hello) in FORMER.into_iter().zip([hello(), newcomer()]) {
+        let digits = former.as_bytes().chunks(2).map(|two| str::from_utf8(two).unwrap());
+        let bytes: Vec<u8> = digits.map(|two| u8::from_str_radix(two, 16).unwrap()).collect();
+        let read = Greeting::read(&bytes).unwrap();
+        assert_eq!(read.versions, ProtocolVersions { min: 7, max: 7 });
+        let known = NodeHello { skips: HelloSkips::default(), ..hello };
+        assert_eq!(read.greeting, Some(Greeting::Hello(Box::new(known))));
+    }
 }
 
 #[test]
@@ -140,7 +160,7 @@ fn members_of_a_later_hello_are_ignored() {
 #[test]
 fn a_hello_without_a_common_version_is_not_parsed() {
     let mut bytes = Greeting::Hello(Box::new(hello())).encode();
-    (bytes[4], bytes[5]) = (8, 9);
+    (bytes[4], bytes[5]) = (9, 10);
     bytes.truncate(8);
     let read = Greeting::read(&bytes).unwrap();
     assert_eq!(read.versions.common(PROTOCOL_VERSIONS), None);
@@ -150,7 +170,7 @@ fn a_hello_without_a_common_version_is_not_parsed() {
 #[test]
 fn a_refusal_of_any_version_is_read() {
     let mut bytes = Greeting::Refused(refusal()).encode();
-    (bytes[4], bytes[5]) = (8, 9);
+    (bytes[4], bytes[5]) = (9, 10);
     assert_eq!(Greeting::read(&bytes).unwrap().greeting, Some(Greeting::Refused(refusal())));
     let later = String::from_utf8_lossy(&bytes).replace("another-cluster", "another-climate");
     let Some(Greeting::Refused(read)) = Greeting::read(later.as_bytes()).unwrap().greeting else {

@@ -138,11 +138,20 @@ fn a_leader_that_gets_no_answers_makes_room_for_another_one() {
 
 /// Its heartbeats are answered, so it would lead without end.
 #[test]
-fn a_leader_that_nobody_can_call_hands_over() {
+fn a_leader_that_nobody_can_call_hands_over_to_one_in_reach() {
+    // Three looks ask two voters each. Then both voters are asked about each other, and so is the leader.
+    const BEFORE_A_HAND_OVER: u64 = 3 * 2 + 4;
     on_a_system(async {
         let cluster = JournalCluster::found().await;
         let (hidden, epoch) = cluster.leader(|_, _| true).await;
         cluster.commit(1, 0).await;
+        cluster.hub.refuse_connections(true);
+        eventually("no node can be called for some looks", || {
+            cluster.hub.refused_connections() > BEFORE_A_HAND_OVER
+        })
+        .await;
+        assert_eq!(cluster.leader(|_, _| true).await, (hidden, epoch), "the next one is no better");
+        cluster.hub.refuse_connections(false);
         cluster.hub.hide(hidden);
         cluster.leader(|node, now| node != hidden && now > epoch).await;
         cluster.hub.heal();

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use reelyard_protocol::cluster::{
     AddressedNode, ConnectionRefusal, ConnectionUse, Greeting, LARGEST_GREETING, NodeHello,
-    RefusalKind,
+    PROTOCOL_VERSIONS, RefusalKind,
 };
 use reelyard_protocol::tls::TlsTrouble;
 use reelyard_replication::CallTarget;
@@ -82,7 +82,7 @@ async fn greet_member(
         open(&local.security(), &target.record.cluster_address, hello).await?;
     check_answer(local, target, &answer)
         .map_err(|refusal| ConnectFailed::Refused(RefusedBy::Us, refusal))?;
-    peer.greeted(&answer);
+    local.greeted(peer, &answer);
     peer.measured(round_trip, answer.clock, local.clock().reading().wall);
     Ok(stream)
 }
@@ -146,6 +146,8 @@ async fn exchange(
         )
     };
     let read = Greeting::read(&answer).map_err(garbage)?;
+    // Without a common version there is no hello either.
+    stream.speaks(PROTOCOL_VERSIONS.common(read.versions).unwrap_or_default());
     match hello_in(read) {
         Ok(Ok(answer)) => Ok((answer, round_trip)),
         Ok(Err(refusal)) => Err(ConnectFailed::Refused(RefusedBy::Peer, refusal)),

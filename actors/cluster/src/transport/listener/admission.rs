@@ -190,7 +190,7 @@ impl Admission<'_> {
         written.map_err(|_| NotAdmitted::Gone)?;
         let Some((identity, slot)) = checked else { return Ok(AdmittedCaller::Newcomer(stream)) };
         let peer = self.local.peers().peer(identity.number);
-        peer.greeted(hello);
+        self.local.greeted(&peer, hello);
         stream.count_for(peer.traffic());
         stream.take_slot(slot);
         Ok(AdmittedCaller::Member { stream, purpose: hello.purpose, identity, peer })

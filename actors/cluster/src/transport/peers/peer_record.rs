@@ -56,6 +56,7 @@ struct PeerFacts {
     round_trip: Option<Duration>,
     clock_skew_ms: Option<i64>,
     hello: Option<(String, FormatLevels, SettingsDigest)>,
+    skips_others: bool,
     /// The last failure to connect, until a success.
     failure: Option<(Instant, String)>,
     last_refusal: Option<PeerRefusal>,
@@ -75,11 +76,13 @@ impl PeerRecord {
         Arc::clone(&self.traffic)
     }
 
-    /// An accepted hello.
-    pub(in crate::transport) fn greeted(&self, hello: &NodeHello) {
+    /// An accepted hello of a node that skips other entries of the log, or not. Answers whether it did not do so before.
+    pub(in crate::transport) fn greeted(&self, hello: &NodeHello, skips_others: bool) -> bool {
         let mut facts = self.facts();
         facts.contact = Some(Instant::now());
         facts.hello = Some((hello.program.clone(), hello.levels, hello.settings));
+        let before = std::mem::replace(&mut facts.skips_others, skips_others);
+        skips_others && !before
     }
 
     /// A message of the peer.
@@ -133,6 +136,7 @@ impl PeerRecord {
             program: hello.map(|(program, ..)| program.clone()),
             levels: hello.map(|(_, levels, _)| *levels),
             settings: hello.map(|(.., settings)| *settings),
+            skips_others: facts.skips_others,
             unreachable: recent(facts.failure.as_ref(), Instant::now()),
             last_refusal: facts.last_refusal.clone(),
             refusals: facts.refusals.clone(),

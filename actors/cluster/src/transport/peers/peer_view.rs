@@ -36,6 +36,8 @@ pub struct PeerView {
     pub levels: Option<FormatLevels>,
     /// Its settings of the cluster.
     pub settings: Option<SettingsDigest>,
+    /// Whether it and this node skip different entries of the log, by its last hello.
+    pub skips_others: bool,
     /// Why the last attempt to connect failed. None after a success, and some seconds after the failure.
     pub unreachable: Option<String>,
     /// The last refused connection.

@@ -3,7 +3,8 @@
 use reelyard_core::clock::Clock;
 use reelyard_core::cluster_id::{ClusterId, StoreId};
 use reelyard_protocol::cluster::{
-    ConnectionUse, ElectionTimes, FormatLevels, Greeting, NodeHello, PROTOCOL_VERSIONS, RefusalKind,
+    ConnectionUse, ElectionTimes, FormatLevels, Greeting, HelloSkips, NodeHello, PROTOCOL_VERSIONS,
+    RefusalKind,
 };
 use reelyard_replication::{
     CallKind, CallTarget, FORMAT_LEVEL, LOWEST_FORMAT_LEVEL, MemberRecord, Transport,
@@ -195,6 +196,39 @@ async fn a_hello_of_a_later_program_with_a_common_version_is_accepted() {
     let Some(Greeting::Hello(answer)) = answer else { panic!("{answer:?}") };
     assert_eq!(answer.sender.unwrap().number, 2);
     assert_eq!((answer.times, answer.expected), (times(), None));
+}
+
+#[tokio::test]
+async fn nodes_that_skip_different_entries_know_it_on_both_sides() {
+    let (first, second, _listener, target) = pair();
+    let skips = |node: &TestNode, skipped: &[(u64, u32)]| {
+        *node.member.skips.lock().unwrap() = HelloSkips { log: (0, 10), skipped: skipped.to_vec() };
+    };
+    let skips_others =
+        |node: &TestNode| node.peer(3 - node.number).is_some_and(|peer| peer.skips_others);
+    let known = || [&first, &second].map(skips_others);
+    skips(&first, &[]);
+    skips(&second, &[(7, 1)]);
+    first.transport.connect(&target).await.unwrap();
+    until("both know it", || known() == [true, true]).await;
+    skips(&first, &[(7, 1)]);
+    first.transport.connect(&target).await.unwrap();
+    until("both know that it has ended", || known() == [false, false]).await;
+}
+
+/// A program of version 7 would take all requests of a stream for those of its first client.
+#[tokio::test]
+async fn a_stream_has_the_highest_version_that_both_sides_know() {
+    let (first, second, _listener, target) = pair();
+    let to_this_one = first.transport.open_forward(&target);
+    second.knows(1, record(1, "127.0.0.1:9"));
+    assert_eq!(to_this_one.await.unwrap().version(), PROTOCOL_VERSIONS.max);
+    let hello = second.local.hello(ConnectionUse::Forward, None);
+    let mut bytes = Greeting::Hello(Box::new(hello)).encode();
+    (bytes[4], bytes[5]) = (PROTOCOL_VERSIONS.min, PROTOCOL_VERSIONS.min);
+    let earlier = second.at(answer_with(bytes).await);
+    let to_earlier = first.transport.open_forward(&earlier).await.unwrap();
+    assert_eq!(to_earlier.version(), PROTOCOL_VERSIONS.min);
 }
 
 #[tokio::test]

@@ -11,7 +11,8 @@ use reelyard_core::clock::{Clock, Millis};
 use reelyard_core::cluster_id::{ClusterId, StoreId};
 use reelyard_core::task_threads::TaskThreads;
 use reelyard_protocol::cluster::{
-    ElectionTimes, Greeting, JoinAnswer, JoinOutcome, JoinRequest, LARGEST_GREETING, SettingsDigest,
+    ElectionTimes, Greeting, HelloSkips, JoinAnswer, JoinOutcome, JoinRequest, LARGEST_GREETING,
+    SettingsDigest,
 };
 use reelyard_replication::{CallKind, CallTarget, MemberRecord, NodeIdentity};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -44,12 +45,18 @@ pub(super) struct TestMember {
     pub(super) times: ElectionTimes,
     pub(super) members: Mutex<Vec<(u64, MemberRecord)>>,
     pub(super) leader: Mutex<Option<u64>>,
+    pub(super) skips: Mutex<HelloSkips>,
 }
 
 impl TestMember {
     pub(super) fn new(number: u64) -> Self {
-        let (members, leader) = (Mutex::default(), Mutex::default());
-        TestMember { identity: identity(number), times: times(), members, leader }
+        TestMember {
+            identity: identity(number),
+            times: times(),
+            members: Mutex::default(),
+            leader: Mutex::default(),
+            skips: Mutex::default(),
+        }
     }
 }
 
@@ -64,6 +71,10 @@ impl LocalMember for TestMember {
 
     fn settings(&self) -> SettingsDigest {
         SettingsDigest([7; 32])
+    }
+
+    fn skips(&self) -> HelloSkips {
+        self.skips.lock().unwrap().clone()
     }
 
     fn members(&self) -> Vec<(u64, MemberRecord)> {

@@ -62,6 +62,19 @@ impl RaftNode {
         }
     }
 
+    /// Admits a node that asked the member `by`, on the leader. That member has checked the invitation. A connection of
+    /// a removed member may still be open, and a removed member admits nobody.
+    pub(in crate::raft) async fn admit_for(
+        &self,
+        by: u64,
+        record: MemberRecord,
+    ) -> Result<u64, MemberChangeError> {
+        match self.members().iter().any(|member| member.number == by) {
+            true => self.admit_as_leader(record).await,
+            false => Err(MemberChangeError::NoMember(by)),
+        }
+    }
+
     /// Puts the record of the member `number` into the log, on the leader. Only the node with its store gives one.
     pub(in crate::raft) async fn keep_record_of(
         &self,

@@ -112,6 +112,15 @@ impl SkippedEntries {
         if crc32c::crc32c(&stored()) == skipped.checksum { Ok(true) } else { Err(AnotherEntry) }
     }
 
+    /// Index and checksum of this many of them, the highest indices first.
+    pub(crate) fn newest(&self, most: usize) -> Vec<(u64, u32)> {
+        let mut entries: Vec<_> =
+            self.0.iter().map(|entry| (entry.index, entry.checksum)).collect();
+        entries.sort_unstable_by(|one, other| other.cmp(one));
+        entries.truncate(most);
+        entries
+    }
+
     /// The entries, in the order in which they were added.
     pub(crate) fn into_entries(self) -> Vec<SkippedEntry> {
         self.0
@@ -133,6 +142,7 @@ mod tests {
         assert_eq!(contains(7, b"an entry"), Ok(true));
         assert_eq!(contains(7, b"another"), Err(AnotherEntry));
         assert_eq!(contains(8, b"an entry"), Ok(false));
+        assert_eq!(read.newest(9), [(7, entry.checksum)]);
         let text = fs::read_to_string(dir.path().join(FILE)).unwrap();
         let kept = r#"{"version":"1","entries":[{"index":7,"checksum":3364057014,"reason":"apply panics"}]}"#;
         assert_eq!(text.lines().next(), Some(kept), "give it another version");
