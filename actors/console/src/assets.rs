@@ -54,7 +54,7 @@ assets! {
     /// Colours, letters and layout.
     STYLE = "console.css", "console.css", "text/css; charset=utf-8",
         "reelyard", "MIT OR Apache-2.0",
-        "6c213e99adbe62095ffd9ec753d7463c8a5956df7d90d5dc5faac6dd26b8807b";
+        "a09adb6efbcabb9288e9562cc83718859692c0eda46ff752e72e2d4629e01254";
     /// Keys, ages, selection, copying and dialogs.
     SCRIPT = "console.js", "console.js", "text/javascript; charset=utf-8",
         "reelyard", "MIT OR Apache-2.0",

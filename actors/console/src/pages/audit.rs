@@ -276,7 +276,7 @@ fn audit_row(viewer: &Viewer, row: &AuditLineView) -> Markup {
             td.nw data-l=(common::WHEN.of(language)) { (time_tag(viewer, row.at)) }
             td data-l=(access::ACTOR.of(language)) { bdi { (visible_text(&row.actor)) } }
             td.mono.p1 data-l=(access::ADDRESS.of(language)) { (visible_text(&row.address)) }
-            td data-l=(access::ACTION.of(language)) { (visible_text(&row.action)) }
+            td.nw data-l=(access::ACTION.of(language)) { (visible_text(&row.action)) }
             td.wide data-l=(access::OBJECT.of(language)) { bdi { (visible_text(&row.object)) } }
             td.soft.p2.wide data-l=(access::CHANGED_VALUES.of(language)) { @if row.change.is_empty() { "–" } @else { bdi { (visible_text(&row.change)) } } }
             td data-l=(access::OUTCOME.of(language)) { (state(language, mark)) }

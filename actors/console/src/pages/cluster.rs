@@ -209,6 +209,7 @@ fn members(viewer: &Viewer, model: &ClusterPageModel) -> Markup {
     let language = viewer.language;
     let head = PanelHead {
         id: "cluster-members",
+        class: "mb",
         title: cluster::MEMBERS.of(language).to_owned(),
         remark: count(model.members.len() as u64),
         ..PanelHead::default()
@@ -234,12 +235,9 @@ fn members(viewer: &Viewer, model: &ClusterPageModel) -> Markup {
 fn member(viewer: &Viewer, model: &ClusterPageModel, line: &MemberLine) -> Markup {
     let language = viewer.language;
     let or_dash = |value: Option<String>| value.unwrap_or_else(|| "–".to_owned());
-    let behind = line.behind.map(|(entries, size, ms)| match entries {
-        0 => count(0),
-        entries => {
-            format!("{} ({}, {}.{} s)", count(entries), bytes(size), ms / 1000, ms % 1000 / 100)
-        }
-    });
+    let lag = line.behind.filter(|(entries, ..)| *entries > 0);
+    let lag =
+        lag.map(|(_, size, ms)| format!("{}, {}.{} s", bytes(size), ms / 1000, ms % 1000 / 100));
     let millis = |value: u64| format!("{} ms", count(value));
     let round_trip = line.round_trip_us.map(|us| format!("{}.{:02} ms", us / 1000, us % 1000 / 10));
     html! {
@@ -257,7 +255,10 @@ fn member(viewer: &Viewer, model: &ClusterPageModel, line: &MemberLine) -> Marku
                 }
             }
             td.two.wide.nw data-l=(cluster::ADDRESS.of(language)) { span.mono { (visible_text(&line.address)) } small { bdi { (visible_text(&line.api)) } } }
-            td.num data-l=(cluster::BEHIND.of(language)) { (or_dash(behind)) }
+            td.num.two data-l=(cluster::BEHIND.of(language)) {
+                (or_dash(line.behind.map(|(entries, ..)| count(entries))))
+                @if let Some(lag) = lag { small.nw { (lag) } }
+            }
             td.num data-l=(cluster::CONTACT.of(language)) { (or_dash(line.contact_ms.map(millis))) }
             td.num data-l=(cluster::ROUND_TRIP.of(language)) { (or_dash(round_trip)) }
             td.num data-l=(cluster::SKEW.of(language)) { (or_dash(line.skew_ms.map(|ms| format!("{ms} ms")))) }

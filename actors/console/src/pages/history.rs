@@ -336,7 +336,7 @@ pub fn history_row(viewer: &Viewer, row: &HistoryRow) -> Markup {
             td.num.nw.p1 data-l=(common::SIZE.of(language)) { (row.size.map_or_else(|| "–".to_owned(), bytes)) }
             td.p1.nw data-l=(common::BY.of(language)) { bdi { (visible_text(&row.asked_by)) } }
             @let is_plain = row.reason.is_empty() && row.ending.is_none();
-            td class={ "soft p2 wide" @if is_plain { " none" } } data-l=(access::WHY.of(language)) {
+            td class={ "soft p2 wide because" @if is_plain { " none" } } data-l=(access::WHY.of(language)) {
                 @if let Some(ending) = &row.ending { (node_text(language, ending)) ". " }
                 @if row.reason.is_empty() { "–" } @else { (node_text(language, &row.reason)) }
             }

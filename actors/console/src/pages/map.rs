@@ -298,21 +298,21 @@ mod tests {
         let host = |last: u8, is_down| HeatHost { host: format!("10.4.2.{last}:8888"), is_down };
         let cell = |host, requests| HeatCell { host, requests, is_coming: false };
         let row = |name: &str, cells| HeatRow { key: name.into(), cells, ..HeatRow::default() };
-        // The second copy of a.mpg is on a host that is down.
+        // The second copy of 100%41.mpg is on a host that is down.
         let rows = vec![
-            row("a.mpg", vec![cell(0, 90), cell(3, 0)]),
+            row("100%2541.mpg", vec![cell(0, 90), cell(3, 0)]),
             row("b.mpg", vec![cell(1, 5), cell(2, 5)]),
         ];
         let hosts = vec![host(31, false), host(32, false), host(33, false), host(34, true)];
         let model = MapPageModel { map: HeatMap { hosts, rows }, is_counted: true, ask: None };
         let shown =
             |viewer: &Viewer| render(&MapPageQuery::default(), &model, viewer).into_string();
-        let files = "/console/files?host=10.4.2.31:8888&amp;pick=a.mpg";
+        let files = "/console/files?host=10.4.2.31:8888&amp;pick=100%252541.mpg";
         assert!(shown(&viewer).contains(files) && !shown(&viewer).contains("ask=pin_copy"));
         viewer.rights.storage = true;
         let page = shown(&viewer);
         for part in [
-            "/console/map?ask=pin_copy&amp;pick=a.mpg",
+            "/console/map?ask=pin_copy&amp;pick=100%252541.mpg",
             "1 of the most wanted files are only there",
         ] {
             assert!(page.contains(part), "{page}");

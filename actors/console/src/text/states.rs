@@ -16,6 +16,7 @@ texts! {
     ACTIVE = "active", "운영";
     SOURCE = "Source", "원본 서버";
     DESTINATION = "Destination", "저장 서버";
+    BOTH_ROLES = "Source and destination", "원본 및 저장 서버";
     PLACED = "Placed", "배치됨";
     COPYING = "Copying", "복사 중";
     WAITING = "Waiting", "순서 대기";

@@ -190,6 +190,11 @@ impl Ranking {
         self.grades.position(file).and_then(|position| self.history.size(position))
     }
 
+    /// Every graded file in the order of grade.info, with its size in hitcount.history. It costs no look-ups.
+    pub fn sizes(&self) -> impl Iterator<Item = (FileId, Option<u64>)> {
+        (0..).zip(self.by_grade()).map(|(position, file)| (*file, self.history.size(position)))
+    }
+
     /// The destinations' IPs that hitcount.history lists for the file, each once, ascending.
     pub fn listed_on(&self, file: FileId) -> &[IpAddr] {
         self.grades.position(file).map_or(&[], |position| self.history.listed_on(position))
@@ -209,6 +214,8 @@ mod tests {
         assert_eq!(ranking.files(), [FileId(3), FileId(7)]);
         assert_eq!([3, 7, 5].map(|file| ranking.rank(FileId(file))), [Some(2), Some(3), None]);
         assert_eq!([3, 7, 5].map(|file| ranking.size(FileId(file))), [None, Some(2), None]);
+        let sizes: Vec<_> = ranking.sizes().collect();
+        assert_eq!(sizes, [(FileId(3), None), (FileId(7), Some(2))]);
         assert_eq!(ranking.listed_on(FileId(3)), [ip]);
         assert_eq!(ranking.set().iter().collect::<Vec<_>>(), [3, 7]);
         assert_eq!(ranking.len(), 2);

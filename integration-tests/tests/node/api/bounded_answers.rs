@@ -1,5 +1,6 @@
 //! No answer grows with the yard: lists have pages, and other answers have limits.
 
+use std::fs::File;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -123,6 +124,28 @@ fn no_answer_grows_with_the_yard() -> Result<()> {
         }
     }
     assert!(too_large.is_empty(), "answers over {LARGEST} bytes: {too_large:#?}");
+    the_pages_of_the_plan_have_each_copy_once(&yard)
+}
+
+/// The copies by their sizes. The largest one is planned last and shown first.
+fn the_pages_of_the_plan_have_each_copy_once(yard: &ProcessYard) -> Result<()> {
+    let mut shown = Vec::new();
+    let mut next = Some("/console/plan?all=copies&copies_sort=-size".to_owned());
+    while let Some(address) = next {
+        let answer = yard.curl().arg(format!("http://{}{address}", yard.node)).output()?.stdout;
+        ensure!(answer.len() <= LARGEST, "{address}: {} bytes", answer.len());
+        let page = String::from_utf8(answer)?;
+        let copies = page.split("id=\"line\"").nth(1).context("no copies")?;
+        let copies = copies.split("</section>").next().unwrap_or_default();
+        let titles = copies.split("title=\"").skip(1).filter_map(|title| title.split('"').next());
+        shown.extend(titles.filter(|title| title.starts_with("file-")).map(str::to_owned));
+        let link = copies.split("\" rel=\"next\"").next().filter(|before| *before != copies);
+        let link = link.and_then(|before| before.rsplit("href=\"").next());
+        next = link.map(|link| link.replace("&amp;", "&"));
+    }
+    let by_size: Vec<String> = (0..COPIES).rev().map(|file| format!("file-{file}.mpg")).collect();
+    let wrong = shown.iter().zip(&by_size).position(|(one, other)| one != other);
+    ensure!(shown.len() == COPIES && wrong.is_none(), "{} copies, {wrong:?}", shown.len());
     Ok(())
 }
 
@@ -130,8 +153,9 @@ fn start(yard: &ProcessYard) -> Result<RoleProcess> {
     let names: Vec<String> = (0..FILES).map(|file| format!("file-{file}.mpg")).collect();
     let graded: Vec<&[u8]> = names.iter().map(|name| name.as_bytes()).collect();
     yard.grade(&graded)?;
-    for name in names.iter().take(COPIES) {
-        std::fs::write(yard.path("masters").join(name), "bytes")?;
+    // Each master is larger than those of better grades.
+    for (size, name) in (1..).zip(names.iter().take(COPIES)) {
+        File::create(yard.path("masters").join(name))?.set_len(size)?;
     }
     let links = free_addr(std::net::Ipv4Addr::LOCALHOST)?;
     let masters = yard.path("masters");

@@ -126,20 +126,7 @@ fn files_are_pinned_and_a_refused_copy_says_why(yard: &ConsoleYard) -> Result<()
     // A name that the node does not know is probably a mistake.
     let next = yard.after_form(&visit, "/console/files/absent.mpg/pin")?;
     assert!(next.contains("No file is named") && next.contains("Nothing was done."), "{next}");
-    // A name with a percent sign, and one that is no UTF-8.
-    for path in ["100%2541.mpg", "a%FF.mpg"] {
-        let pin = format!("/api/v1/files/{path}/pin?force=true");
-        assert_eq!(yard.curl(&["-X", "PUT", "-H", &yard.ground.bearer(), &pin])?.status, 200);
-        let shown = path.replace("%25", "%").replace('%', "%25");
-        let panel = yard.page(&visit, &format!("/console/files?why={shown}"))?;
-        let unpin = format!("/console/files/{path}/unpin");
-        assert!(panel.contains(&format!("formaction=\"{unpin}\"")), "{panel}");
-        let pick = path.replace('%', "%25");
-        assert!(panel.contains(&format!("ask=unpin&amp;pick={pick}")), "{panel}");
-        let next = yard.after_form(&visit, &unpin)?;
-        assert!(next.contains("No longer pinned: 1"), "{next}");
-    }
-    assert_eq!(yard.api("/api/v1/pins")?["items"].as_array().map(Vec::len), Some(1));
+    names_with_signs_of_encodings_are_acted_on(yard, &visit)?;
     // After pin and unpin, the rows of the audit differ.
     yard.after_form(&visit, "/console/files/alpha.mpg/pin")?;
     yard.after_form(&visit, "/console/files/alpha.mpg/unpin")?;
@@ -149,6 +136,51 @@ fn files_are_pinned_and_a_refused_copy_says_why(yard: &ConsoleYard) -> Result<()
             let rows = yard.api(&path).ok()?;
             (rows["items"].as_array()?.len() == 1).then_some(())
         })?;
+    }
+    Ok(())
+}
+
+/// A name with a percent sign, and one that is no UTF-8: the file that it would be after another decoding stays pinned.
+fn names_with_signs_of_encodings_are_acted_on(yard: &ConsoleYard, visit: &Visit) -> Result<()> {
+    let pin = |path: &str, method: &str| -> Result<()> {
+        let query = if method == "PUT" { "?force=true" } else { "" };
+        let pin = format!("/api/v1/files/{path}/pin{query}");
+        let answer = yard.curl(&["-X", method, "-H", &yard.ground.bearer(), &pin])?;
+        ensure!(answer.status < 300, "{path}: {} {}", answer.status, answer.body);
+        Ok(())
+    };
+    let pinned = |path: &str| -> Result<bool> {
+        let rows = yard.curl(&["-H", &yard.ground.bearer(), "/api/v1/pins"])?.body;
+        let rows: Value = serde_json::from_str(&rows)?;
+        let name = reelyard_core::names::FileName::from_percent(path)?.to_text();
+        let name = serde_json::to_value(name)?;
+        let is_it = |row: &&Value| {
+            row["name"] == name["name"]
+                && row["percent_encoded"].as_bool() == name["percent_encoded"].as_bool()
+        };
+        Ok(rows["items"].as_array().is_some_and(|rows| rows.iter().any(|row| is_it(&row))))
+    };
+    for (path, other) in [("100%2541.mpg", "100A.mpg"), ("a%FF.mpg", "a%25FF.mpg")] {
+        pin(path, "PUT")?;
+        let shown = path.replace("%25", "%").replace('%', "%25");
+        let panel = yard.page(visit, &format!("/console/files?why={shown}"))?;
+        let unpin = format!("/console/files/{path}/unpin");
+        assert!(panel.contains(&format!("formaction=\"{unpin}\"")), "{panel}");
+        // By the dialog of picked rows, and by the button of the panel.
+        let ask = format!("ask=unpin&amp;pick={}", path.replace('%', "%25"));
+        assert!(panel.contains(&ask), "{panel}");
+        pin(other, "PUT")?;
+        let asked = yard.page(visit, &format!("/console/files?{}", ask.replace("&amp;", "&")))?;
+        let picked = format!("name=\"pick\" value=\"{path}\"");
+        assert!(asked.contains("Unpin 1 file?") && asked.contains(&picked), "{asked}");
+        let pick = format!("pick={path}");
+        assert_eq!(yard.post(visit, "/console/file-actions/unpin", &[&pick])?.status, 303);
+        assert!(!pinned(path)?, "{path}");
+        pin(path, "PUT")?;
+        let next = yard.after_form(visit, &unpin)?;
+        assert!(next.contains("No longer pinned: 1") && !pinned(path)?, "{next}");
+        assert!(pinned(other)?, "{path} took {other} along");
+        pin(other, "DELETE")?;
     }
     Ok(())
 }
@@ -172,6 +204,7 @@ fn hosts_and_pools_are_added_and_refused_forms_stay(yard: &ConsoleYard) -> Resul
     for host in ["10.255.0.1:8888", "10.255.0.2:8888"] {
         assert_eq!(yard.api(&format!("/api/v1/hosts/{host}"))?["role"], "both");
     }
+    hosts_of_all_roles_say_why_nothing_is_copied(yard, &visit)?;
 
     let create = "/console/pools/new";
     let refused = yard.post(&visit, create, &["name=gpu", "size=many"])?;
@@ -191,6 +224,29 @@ fn hosts_and_pools_are_added_and_refused_forms_stay(yard: &ConsoleYard) -> Resul
     Ok(())
 }
 
+fn hosts_of_all_roles_say_why_nothing_is_copied(yard: &ConsoleYard, visit: &Visit) -> Result<()> {
+    let silent = wait_for("a source that does not answer", &[&yard.node], || {
+        let hosts = yard.api("/api/v1/hosts").ok()?;
+        let hosts = hosts["items"].as_array()?.clone();
+        let is_silent = |host: &Value| host["role"] == "source" && host["health"] == "down";
+        hosts.into_iter().find(is_silent)?["host"].as_str().map(str::to_owned)
+    })?;
+    for (host, role) in [("10.255.0.1:8888", "Source and destination"), (&*silent, "Source")] {
+        let path = format!("/console/hosts?q={host}");
+        let row = wait_for("the reason", &[&yard.node], || {
+            let page = yard.page(visit, &path).ok()?;
+            let row = page.split("<tbody").nth(1)?.to_owned();
+            let because = row.split("data-l=\"Nothing goes there because\"").nth(1)?;
+            because.split("</td>").next()?.contains(">does not answer<").then_some(row)
+        })?;
+        assert!(row.contains(&format!(">{role}<")), "{host}: {row}");
+        let panel = yard.page(visit, &format!("/console/hosts?why={host}"))?;
+        let panel = panel.split("id=\"why\"").nth(1).unwrap_or_default();
+        assert!(panel.contains("does not answer"), "{panel}");
+    }
+    Ok(())
+}
+
 fn the_audit_shows_reports_of_workers_on_request(yard: &ConsoleYard) -> Result<()> {
     let visit = yard.visit("boss", "admin")?;
     wait_for("a report", &[&yard.node], || {
@@ -199,7 +255,7 @@ fn the_audit_shows_reports_of_workers_on_request(yard: &ConsoleYard) -> Result<(
     })?;
     let shown = |page: &str| -> Result<bool> {
         let page = yard.page(&visit, page)?;
-        Ok(page.contains("<td data-l=\"Action\">takeReports</td>"))
+        Ok(page.contains("data-l=\"Action\">takeReports</td>"))
     };
     assert!(!shown("/console/audit")?);
     assert!(shown("/console/audit?reports=true")? && shown("/console/audit?action=takeReports")?);

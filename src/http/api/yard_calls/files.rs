@@ -206,11 +206,11 @@ impl FileListSnapshot {
         per_tib(self.exact_requests_a_day(file)?, self.size(file)?)
     }
 
-    /// The value that decides the order by demand. A file of unknown size counts with the mean size. None while demand
-    /// is not measured.
-    pub fn order_score(&self, file: FileId) -> Option<f64> {
+    /// The value that decides the order by demand, of a file of this size. If its size is unknown, the file counts with
+    /// the mean size. None while demand is not measured.
+    pub fn order_score(&self, file: FileId, size: Option<u64>) -> Option<f64> {
         let demand = self.snapshot.catalog.ranking.as_ref()?.demand()?;
-        Some(demand.for_each_byte(file, self.size(file)) * TIB)
+        Some(demand.for_each_byte(file, size) * TIB)
     }
 
     /// The size of the master, or the one in hitcount.history, which is only a hint.

@@ -1,7 +1,7 @@
 //! The history in the order of a column, one page at a time.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::HashMap;
 
 use reelyard_api::HistoryLine;
 use reelyard_core::history::BoundedLog;
@@ -143,11 +143,7 @@ fn in_order(
         HistoryColumn::When => by(&|step| step.at().max(0).unsigned_abs()),
         HistoryColumn::Step => by(&|step| step.step()),
         HistoryColumn::Size => by(&|step| step.size().map_or(0, |size| size.saturating_add(1))),
-        HistoryColumn::Host => {
-            let hosts: BTreeSet<HostAddr> = steps.iter().map(EndedStep::host).collect();
-            let places: BTreeMap<HostAddr, u64> = hosts.into_iter().zip(0..).collect();
-            by(&|step| places.get(&step.host()).copied().unwrap_or_default())
-        }
+        HistoryColumn::Host => page_by_number(host_places(steps).zip(0..), page),
         HistoryColumn::File => page_by_text(&items(), page, &mut |items, show| {
             let files: Vec<u32> = chosen(items).iter().map(|step| step.file().0).collect();
             names.show_names(&files, show);
@@ -156,6 +152,21 @@ fn in_order(
             chosen(items).iter().for_each(|step| show(step.by().as_bytes()));
         }),
     }
+}
+
+/// The place of the host of each line among all hosts. Hosts are compared, not their lines.
+fn host_places(steps: &[EndedStep<'_>]) -> impl Iterator<Item = u64> {
+    let mut numbers = HashMap::new();
+    let number_of = |step: &EndedStep<'_>| {
+        let next = numbers.len();
+        *numbers.entry(step.host()).or_insert(next)
+    };
+    let of_steps: Vec<usize> = steps.iter().map(number_of).collect();
+    let mut hosts: Vec<(HostAddr, usize)> = numbers.into_iter().collect();
+    hosts.sort_unstable();
+    let mut places = vec![0; hosts.len()];
+    (0..).zip(&hosts).for_each(|(place, (_, number))| places[*number] = place);
+    of_steps.into_iter().map(move |number| places[number])
 }
 
 #[cfg(test)]

@@ -149,7 +149,7 @@ fn hosts_of(viewer: &Viewer, line: &FileLine) -> Markup {
                     @if *is_down { span.vh { " " (states::DOWN.of(viewer.language)) } }
                 }
             }
-            @if rest > 0 { span.muted { (files::MORE_COPIES.fill(viewer.language, &[("n", &count(rest))])) } }
+            @if rest > 0 { span.soft.nw { (files::MORE_COPIES.fill(viewer.language, &[("n", &count(rest))])) } }
         }
     }
 }

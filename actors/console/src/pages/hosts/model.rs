@@ -6,7 +6,7 @@ use crate::parts::dialog::AskDialog;
 use crate::parts::icon::Glyph;
 use crate::parts::mark::{StateMark, Tone};
 use crate::parts::table::RowPage;
-use crate::text::{Text, hosts, states};
+use crate::text::{Text, states};
 use crate::viewer::Moment;
 
 /// The health of a host.
@@ -64,7 +64,7 @@ impl HostRoleWord {
         match self {
             HostRoleWord::Source => states::SOURCE,
             HostRoleWord::Destination => states::DESTINATION,
-            HostRoleWord::Both => hosts::ROLE_BOTH,
+            HostRoleWord::Both => states::BOTH_ROLES,
         }
     }
 

@@ -120,8 +120,10 @@ pub struct ExchangeLine {
     pub hits: u64,
     /// The host that makes room for it, if one does.
     pub host: Option<String>,
-    /// The copies that go for it.
+    /// The copies that go for it, at most five.
     pub goes: Vec<GoingCopy>,
+    /// Further copies that go for it.
+    pub more_go: u64,
     /// The result in the words of the node.
     pub verdict: String,
 }
@@ -204,6 +206,8 @@ pub struct PlanPageModel {
     pub passed: Vec<PassedLine>,
     /// Pauses after failures.
     pub back_offs: Vec<BackOffLine>,
+    /// Number of all pauses; `back_offs` may have fewer.
+    pub back_offs_total: u64,
     /// Position within the list that is shown alone.
     pub page: RowPage,
 }

@@ -243,6 +243,7 @@ fn exchange(viewer: &Viewer, line: &ExchangeLine) -> Markup {
                     @else if let Some(size) = going.size { span.muted { (bytes(size)) } }
                 }
             }
+            @if line.more_go > 0 { span.muted { (common::AND_MORE.fill(language, &[("n", &count(line.more_go))])) } }
             small {
                 @if let Some(host) = &line.host { (host_short(host)) " · " }
                 (bytes(line.size)) " · " (node_text(language, &line.verdict))
@@ -276,12 +277,17 @@ fn passed_row(viewer: &Viewer, line: &PassedLine, most: f64) -> Markup {
 }
 
 /// Pauses after failures.
-pub fn back_offs(viewer: &Viewer, model: &PlanPageModel) -> Markup {
-    let head = head(viewer, "c12", "backoff", plan::BACKED_OFF);
+pub fn back_offs(viewer: &Viewer, query: &PlanPageQuery, model: &PlanPageModel) -> Markup {
+    let mut head = head(viewer, "c12", "backoff", plan::BACKED_OFF);
+    let shown = model.back_offs.len();
+    head.link = all_link(viewer, query, "backoff", shown, model.back_offs_total);
     if model.back_offs.is_empty() {
         return empty_panel(viewer, head, plan::NO_BACK_OFFS, "");
     }
-    let body = html! { ul.list { @for line in &model.back_offs { (back_off_row(viewer, line)) } } };
+    let body = html! {
+        ul.list { @for line in &model.back_offs { (back_off_row(viewer, line)) } }
+        (foot(viewer, query, model, "backoff"))
+    };
     flush_panel(&head, body)
 }
 

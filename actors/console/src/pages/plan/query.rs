@@ -5,7 +5,7 @@ use crate::address::{SortBy, page_query};
 page_query! {
     /// Query parameters of the page Plan.
     PlanPageQuery at "/plan" {
-        /// All rows of one list are shown: `copies`, `removals` or `exchanges`.
+        /// All rows of one list are shown: `copies`, `removals`, `exchanges` or `backoff`.
         all: String,
         /// Cursor within that list.
         after: String,

@@ -55,6 +55,7 @@ pub fn round_in_full(viewer: &Viewer, query: &PlanPageQuery, model: &PlanPageMod
             "copies" => div.grid { (copies(viewer, query, model)) },
             "removals" => div.grid { (removals(viewer, query, model)) },
             "exchanges" => div.grid { (exchanges(viewer, query, model)) },
+            "backoff" => div.grid { (back_offs(viewer, query, model)) },
             _ => {
                 (figure_strip("plan-figures", "s4", plan::NEXT_ROUND.of(language), &figures(viewer, model)))
                 div.grid {
@@ -63,7 +64,7 @@ pub fn round_in_full(viewer: &Viewer, query: &PlanPageQuery, model: &PlanPageMod
                     @if !model.spared.is_empty() { (spared(viewer, model)) }
                     (exchanges(viewer, query, model))
                     @if !model.passed.is_empty() { (passed(viewer, model)) }
-                    (back_offs(viewer, model))
+                    (back_offs(viewer, query, model))
                 }
             }
         }
@@ -135,6 +136,7 @@ fn figures(viewer: &Viewer, model: &PlanPageModel) -> Vec<Figure> {
 mod tests {
     use jiff::tz::TimeZone;
 
+    use super::super::model::{BackOffLine, ExchangeLine};
     use super::*;
     use crate::text::Language;
     use crate::viewer::Moment;
@@ -152,5 +154,27 @@ mod tests {
         let link = "href=\"/console/settings?q=remover.mode\">";
         assert!(page(&viewer, RemoverMode::On).contains(&format!("{link}Hold removals…")));
         assert!(page(&viewer, RemoverMode::Off).contains(&format!("{link}Start removals…")));
+    }
+
+    #[test]
+    fn a_list_that_is_cut_says_how_much_is_left() {
+        let viewer = Viewer::without_session(Language::English, TimeZone::UTC, Moment::default());
+        let page = |query: &PlanPageQuery, back_offs_total| {
+            let model = PlanPageModel {
+                at: Some(Moment(0)),
+                exchanges: vec![ExchangeLine { more_go: 3, ..ExchangeLine::default() }],
+                exchanges_total: 1,
+                back_offs: vec![BackOffLine::default()],
+                back_offs_total,
+                ..PlanPageModel::default()
+            };
+            render(query, &model, &viewer).into_string()
+        };
+        let all = "href=\"/console/plan?all=backoff\">All 20<";
+        let cut = page(&PlanPageQuery::default(), 20);
+        assert!(cut.contains(all) && cut.contains("and 3 more"), "{cut}");
+        assert!(!page(&PlanPageQuery::default(), 1).contains(all));
+        let alone = PlanPageQuery { all: "backoff".to_owned(), ..PlanPageQuery::default() };
+        assert!(!page(&alone, 20).contains(all));
     }
 }

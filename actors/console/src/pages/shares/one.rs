@@ -89,7 +89,8 @@ fn terms(viewer: &Viewer, model: &OneSharePageModel) -> Markup {
     let head = PanelHead { title: shares::LINK.of(language).to_owned(), ..PanelHead::default() };
     let none = common::NONE.of(language);
     let owner = visible_text(&line.owner);
-    let most = line.most.map_or_else(|| none.to_owned(), count);
+    let no_limit = || shares::NO_LIMIT.of(language).to_owned();
+    let most = line.most.map_or_else(no_limit, count);
     let body = html! {
         @if let Some(address) = &line.address { div.mb { (command(language, address)) } }
         dl.kv {
@@ -97,7 +98,7 @@ fn terms(viewer: &Viewer, model: &OneSharePageModel) -> Markup {
             dt { (shares::DOWNLOADS.of(language)) } dd { (count(line.downloads)) }
             dt { (shares::NEW_MOST.of(language)) } dd { (most) }
             dt { (shares::PASSWORD.of(language)) } dd { @if line.has_password { (shares::WITH_PASSWORD.of(language)) } @else { (none) } }
-            @if !model.note.is_empty() { dt { (shares::NEW_NOTE.of(language)) } dd dir="auto" { (visible_text(&model.note)) } }
+            @if !model.note.is_empty() { dt { (shares::NOTE.of(language)) } dd dir="auto" { (visible_text(&model.note)) } }
         }
     };
     panel(&head, body)

@@ -89,7 +89,7 @@ pub struct TaskLine {
 }
 
 /// Failures with the same cause.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct FailureCause {
     /// Key of the cause in addresses.
     pub key: String,

@@ -89,6 +89,11 @@ pub fn failures(viewer: &Viewer, query: &TasksPageQuery, model: &TasksPageModel)
                 }
             }
             ul { @for cause in model.causes.iter().take(CAUSES) { (cause_row(viewer, cause)) } }
+            @if let Some(more) = model.causes.len().checked_sub(CAUSES).filter(|more| *more > 0) {
+                @let all = TasksPageQuery { state: Some(TaskStateFilter::Failed), ..TasksPageQuery::default() };
+                @let words = common::AND_MORE.fill(language, &[("n", &count(more as u64))]);
+                div.tfoot { a href=(all.address()) { (words) } }
+            }
         }
     }
 }
@@ -228,5 +233,27 @@ fn tokens(viewer: &Viewer, query: &TasksPageQuery, model: &TasksPageModel) -> Ma
         @if !query.cause.is_empty() {
             div.filters { (filter_token(viewer, &words, &without)) }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::tz::TimeZone;
+
+    use super::*;
+    use crate::text::Language;
+    use crate::viewer::Moment;
+
+    #[test]
+    fn causes_that_are_not_named_lead_to_all_failures() {
+        let viewer = Viewer::without_session(Language::English, TimeZone::UTC, Moment::default());
+        let shown = |causes: usize| {
+            let causes = vec![FailureCause::default(); causes];
+            let model = TasksPageModel { causes, ..TasksPageModel::default() };
+            failures(&viewer, &TasksPageQuery::default(), &model).into_string()
+        };
+        let more = "href=\"/console/tasks?state=failed\">and 2 more<";
+        assert!(shown(CAUSES + 2).contains(more), "{}", shown(CAUSES + 2));
+        assert!(!shown(CAUSES).contains(" more<"));
     }
 }

@@ -19,7 +19,7 @@ use crate::parts::mark::{StateMark, Tone, state, state_saying, tag};
 use crate::parts::notice::empty;
 use crate::parts::panel::{PanelHead, flush_panel, panel};
 use crate::parts::spark::spark;
-use crate::text::{Text, boxes, common, frame, states, yard};
+use crate::text::{Text, boxes, common, files, frame, shares, states, yard};
 use crate::viewer::Viewer;
 
 pub(super) fn head<'a>(viewer: &Viewer, class: &'a str, id: &'a str, title: Text) -> PanelHead<'a> {
@@ -149,7 +149,7 @@ pub fn hot(viewer: &Viewer, model: &YardPageModel) -> Markup {
     let body = html! {
         ul.list {
             @for line in &model.hot {
-                @let hosts: Vec<String> = line.hosts.iter().take(3).map(|host| short_host(host)).collect();
+                @let hosts = first_hosts(viewer, &line.hosts);
                 @let mark = line.condition.mark();
                 li {
                     div.grow { (file_name(&line.name, Some(&file_address(&line.name)))) }
@@ -159,7 +159,7 @@ pub fn hot(viewer: &Viewer, model: &YardPageModel) -> Markup {
                         @if hosts.is_empty() { (state(language, mark)) }
                         @else {
                             span.vh { (mark.word.of(language)) " " }
-                            (state_saying(mark.glyph, mark.tone, &hosts.join(" ")))
+                            (state_saying(mark.glyph, mark.tone, &hosts))
                         }
                     }
                 }
@@ -167,6 +167,16 @@ pub fn hot(viewer: &Viewer, model: &YardPageModel) -> Markup {
         }
     };
     flush_panel(&head, body)
+}
+
+/// The first three of these hosts, and how many further ones there are.
+fn first_hosts(viewer: &Viewer, hosts: &[String]) -> String {
+    let mut words: Vec<String> = hosts.iter().take(3).map(|host| short_host(host)).collect();
+    if hosts.len() > 3 {
+        let more = count(hosts.len() as u64 - 3);
+        words.push(files::MORE_COPIES.fill(viewer.language, &[("n", &more)]));
+    }
+    words.join(" ")
 }
 
 /// Disks of all destinations.
@@ -231,6 +241,18 @@ pub fn recent(viewer: &Viewer, lines: &[RecentLine]) -> Markup {
     flush_panel(&head, body)
 }
 
+/// No link ends soon. Without any link, the way to the first one stands there.
+fn no_link_ends(viewer: &Viewer, links: u64) -> Markup {
+    let language = viewer.language;
+    if links > 0 {
+        return empty(yard::NO_SHARES.of(language), "", html! {});
+    }
+    let action = html! {
+        @if viewer.rights.shares { a.btn.sm href={ (ROOT) "/shares?new=true" } { (shares::NEW.of(language)) } }
+    };
+    empty(shares::EMPTY_ALL.of(language), "", action)
+}
+
 fn downloads(viewer: &Viewer, link: &DueLink) -> String {
     match link.most {
         Some(most) => yard::TAKEN_OF
@@ -246,7 +268,7 @@ pub fn ending(viewer: &Viewer, model: &YardPageModel) -> Markup {
     head.remark = counted(language, common::LINKS, model.links);
     head.link = link(viewer, yard::TIMELINE, "/shares");
     if model.due.is_empty() {
-        return flush_panel(&head, empty(yard::NO_SHARES.of(language), "", html! {}));
+        return flush_panel(&head, no_link_ends(viewer, model.links));
     }
     let body = html! {
         ul.list {
@@ -334,5 +356,15 @@ mod tests {
         let (waits, disks) = shown(208, 5000);
         assert!(waits.contains("Files wait.") && waits.contains("208 files wait"), "{waits}");
         assert!(disks.contains("No disk is known yet") && !disks.contains("set up"), "{disks}");
+        let hosts = [21, 22, 23, 24, 25].map(|last| format!("10.4.2.{last}:8888"));
+        assert_eq!(first_hosts(&viewer, &hosts), ".21 .22 .23 +2");
+        let mut model = YardPageModel::default();
+        let mut viewer = viewer;
+        viewer.rights.shares = true;
+        let none = ending(&viewer, &model).into_string();
+        assert!(none.contains("Nothing is shared") && none.contains("shares?new=true"), "{none}");
+        model.links = 1;
+        let later = ending(&viewer, &model).into_string();
+        assert!(later.contains("No link ends soon") && !later.contains("new=true"), "{later}");
     }
 }

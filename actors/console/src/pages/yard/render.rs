@@ -139,6 +139,9 @@ fn short_clock(viewer: &Viewer, at: Moment) -> String {
     }
 }
 
+/// A share of requests in percent that is a trouble if there are enough of them.
+const MANY_NOT_SERVED: f64 = 10.0;
+
 fn remark(viewer: &Viewer, facts: &VerdictFacts) -> String {
     let language = viewer.language;
     if facts.troubles.is_empty() && facts.is_bare() {
@@ -147,6 +150,10 @@ fn remark(viewer: &Viewer, facts: &VerdictFacts) -> String {
     let Some((now, usual)) = facts.not_served else { return String::new() };
     let is_not_served = |trouble: &Trouble| matches!(trouble.cause, TroubleCause::NotServed { .. });
     if facts.troubles.iter().any(is_not_served) {
+        return String::new();
+    }
+    // A share of a few requests is no trouble, and would contradict "Nothing is wrong".
+    if facts.troubles.is_empty() && now >= MANY_NOT_SERVED {
         return String::new();
     }
     match usual {
@@ -203,6 +210,8 @@ mod tests {
             "{one}"
         );
         assert_eq!(one.matches("100% of the requests of the last hour").count(), 1, "{one}");
+        let fine = shown(Vec::new());
+        assert!(fine.contains("Nothing is wrong") && !fine.contains("by no copy"), "{fine}");
         let two = shown(vec![trouble(unserved), trouble(not_ready)]);
         assert!(two.contains("2 things are wrong, the oldest since 00:00"), "{two}");
         assert!(two.contains("The disk is full. The journal has stopped."), "{two}");

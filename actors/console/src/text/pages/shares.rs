@@ -58,6 +58,8 @@ texts! {
     NEW_MOST = "Downloads at most", "최대 다운로드";
     NEW_PASSWORD = "Password (optional)", "비밀번호 (선택)";
     NEW_NOTE = "Note (optional)", "메모 (선택)";
+    NOTE = "Note", "메모";
+    NO_LIMIT = "no limit", "제한 없음";
     CREATE = "Create link", "링크 만들기";
     PREVIEW = "The page of the link", "링크 페이지 미리 보기";
     CREATED = "The link works until {at}", "링크는 {at}까지 유효합니다";

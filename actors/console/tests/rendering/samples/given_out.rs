@@ -239,11 +239,13 @@ pub fn round(viewer: &Viewer) -> PageParts {
                     size: Some(8 << 30),
                 })
                 .collect(),
+            more_go: 0,
             verdict: "room is made on 10.4.2.23: 2 colder copies go".into(),
         }],
         passed: passed
             .map(|(reason, files)| PassedLine { reason, files, first: Some(NAMES[8].into()) })
             .to_vec(),
+        back_offs_total: 2,
         back_offs: vec![
             BackOffLine {
                 destination: Some("10.4.2.31:8888".into()),

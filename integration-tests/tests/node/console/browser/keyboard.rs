@@ -10,6 +10,7 @@ use super::looking::{signed_in, until, without_errors};
 const ENTER: &str = "\u{e007}";
 const ESCAPE: &str = "\u{e00c}";
 const TAB: &str = "\u{e004}";
+const SHIFT: &str = "\u{e008}";
 const CONTROL: &str = "\u{e009}";
 const DOWN: &str = "\u{e015}";
 const RELEASE: &str = "\u{e000}";
@@ -68,6 +69,16 @@ async fn a_dialog_keeps_the_focus_and_leaves_by_escape(
         browser.press(TAB).await?;
         assert_eq!(browser.evaluate(within).await?, true, "the focus left the dialog");
     }
+    // A dialog that begins with a list.
+    open(yard, browser, "/access?ask=role&name=alice").await?;
+    until(browser, "document.activeElement.matches('[data-dialog] select')").await;
+    for keys in [format!("{SHIFT}{TAB}{RELEASE}"), TAB.to_owned()] {
+        browser.press(&keys).await?;
+        assert_eq!(browser.evaluate(within).await?, true, "the focus left the list");
+    }
+    assert_eq!(browser.evaluate("document.activeElement.tagName").await?, "SELECT");
+    open(yard, browser, &format!("/hosts?ask=drain&pick={host}")).await?;
+    until(browser, within).await;
     browser.press(ESCAPE).await?;
     // The page without the dialog is loaded as a whole.
     let is_closed = "document.readyState === 'complete' && !location.search.includes('ask=') && \

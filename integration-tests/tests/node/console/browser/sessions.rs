@@ -1,4 +1,4 @@
-//! A session that ends while a person types.
+//! A session that begins with a password, and sessions that end while a person types.
 
 use anyhow::{Context, Result};
 use reelyard_integration_tests::probes::browser::Browser;
@@ -98,4 +98,24 @@ async fn typed_text_stays_while_the_node_is_away() -> Result<()> {
     browser.click("[data-dialog] button.go").await?;
     until_shown(&browser, "[data-toast]", "Being drained: 1").await;
     without_script_errors(&browser).await
+}
+
+#[tokio::test]
+async fn a_person_signs_in_with_a_password_in_korean() -> Result<()> {
+    let yard = ConsoleYard::start()?;
+    let wanted = r#"{"name":"ops-1","role":"operator","password":"a long enough password"}"#;
+    let bearer = yard.ground.bearer();
+    let arguments = ["-H", &bearer, "-H", "content-type: application/json", "-d", wanted];
+    let made = yard.curl(&[&arguments[..], &["/api/v1/users"]].concat())?;
+    assert_eq!(made.status, 201, "{}", made.body);
+    let browser = Browser::start(false).await?;
+    browser.open(&format!("{}/console/hosts", yard.url())).await?;
+    browser.click("button[name=language]").await?;
+    until_shown(&browser, "h1", "로그인").await;
+    browser.write("#name", "ops-1").await?;
+    browser.write("#password", "wrong\u{e007}").await?;
+    until_shown(&browser, "[role=alert]", "이름 또는 비밀번호가 올바르지 않습니다.").await;
+    browser.write("#password", "a long enough password\u{e007}").await?;
+    until_shown(&browser, "h1", "호스트").await;
+    Ok(())
 }

@@ -1,10 +1,12 @@
 //! A person at the console of a node.
 
+use std::net::SocketAddr;
+
 use anyhow::{Context, Result, ensure};
 use reelyard_integration_tests::probes::accessibility::too_wide;
 use reelyard_integration_tests::probes::browser::Browser;
 
-use super::super::console_yard::{ConsoleYard, FILES};
+use super::super::console_yard::{ConsoleYard, FILES, Visit};
 use super::accessibility::{axe_finds_nothing, keep_picture};
 use super::looking::{until, until_shown, without_errors};
 
@@ -53,9 +55,36 @@ async fn hosts(yard: &ConsoleYard, browser: &Browser) -> Result<()> {
     ensure!(yard.post(&visit, &path, &[])?.status == 303);
     until_shown(browser, "#page-sentence", "maintenance").await;
     until_shown(browser, "#host-acts", "Activate").await;
+    a_picked_row_that_left_is_marked(yard, browser, &visit).await?;
+    open(yard, browser, &format!("/hosts/{host}")).await?;
     browser.click("#host-acts button[formaction$='/active']").await?;
     until_shown(browser, "[data-toast]", "In operation again").await;
     without_errors(browser, "hosts").await
+}
+
+/// The host is in maintenance. A picked row that leaves the list stays, and is marked until it is in the list again.
+async fn a_picked_row_that_left_is_marked(
+    yard: &ConsoleYard,
+    browser: &Browser,
+    visit: &Visit,
+) -> Result<()> {
+    let (source, host) = (yard.ground.source(0), yard.ground.destination(0));
+    let set = |host: SocketAddr, mode: &str| -> Result<()> {
+        let answer = yard.post(visit, &format!("/console/hosts/{host}/{mode}"), &[])?;
+        ensure!(answer.status == 303, "{mode}: {}", answer.body);
+        Ok(())
+    };
+    set(source, "maintenance")?;
+    open(yard, browser, "/hosts?mode=maintenance").await?;
+    until(browser, "document.querySelectorAll('#rows tbody tr').length === 2").await;
+    browser.click("#rows [data-pick-all]").await?;
+    set(host, "active")?;
+    until(browser, "document.querySelectorAll('#rows tr.gone input:checked').length === 1").await;
+    let struck = "getComputedStyle(document.querySelector('#rows tr.gone td')).textDecorationLine";
+    assert_eq!(browser.evaluate(struck).await?, "line-through");
+    set(host, "maintenance")?;
+    until(browser, "document.querySelectorAll('#rows tr.gone').length === 0").await;
+    set(source, "active")
 }
 
 /// Files are found, picked and pinned; then all that match are unpinned.
@@ -366,24 +395,4 @@ async fn a_row_is_picked_by_a_finger(yard: &ConsoleYard, browser: &Browser) -> R
     let wide = too_wide(browser).await?;
     ensure!(wide.is_empty(), "a dialog: {wide:?}");
     browser.resize(390, 844).await
-}
-
-#[tokio::test]
-async fn a_person_signs_in_with_a_password_in_korean() -> Result<()> {
-    let yard = ConsoleYard::start()?;
-    let wanted = r#"{"name":"ops-1","role":"operator","password":"a long enough password"}"#;
-    let bearer = yard.ground.bearer();
-    let arguments = ["-H", &bearer, "-H", "content-type: application/json", "-d", wanted];
-    let made = yard.curl(&[&arguments[..], &["/api/v1/users"]].concat())?;
-    assert_eq!(made.status, 201, "{}", made.body);
-    let browser = Browser::start(false).await?;
-    browser.open(&format!("{}/console/hosts", yard.url())).await?;
-    browser.click("button[name=language]").await?;
-    until_shown(&browser, "h1", "로그인").await;
-    browser.write("#name", "ops-1").await?;
-    browser.write("#password", "wrong\u{e007}").await?;
-    until_shown(&browser, "[role=alert]", "이름 또는 비밀번호가 올바르지 않습니다.").await;
-    browser.write("#password", "a long enough password\u{e007}").await?;
-    until_shown(&browser, "h1", "호스트").await;
-    Ok(())
 }

@@ -6,10 +6,11 @@ use reelyard_api::FileState;
 use reelyard_console::pages::files::{FileStateFilter, FilesPageQuery};
 use reelyard_core::host::HostAddr;
 use reelyard_core::names::{FileId, NameTable};
-use reelyard_core::page_order::{PageRange, page_by_number};
+use reelyard_core::page_order::{ItemNumber, PageRange, page_by_number};
 use reelyard_yard::task_manager::Skip;
 use roaring::RoaringBitmap;
 
+use super::sized_files::sized_files;
 use crate::http::api::yard_calls::files::FileListSnapshot;
 use crate::http::overview::yard_model::reasons::passed;
 use crate::http::overview::{KeptNameOrder, PlacedFiles};
@@ -134,18 +135,14 @@ impl FileSearch<'_> {
                 u64::from(ranking.and_then(|ranking| ranking.rank(file)).unwrap_or(u32::MAX))
             }),
             "size" => {
-                let sizes = catalog.master_sizes.all();
-                by(&|file| {
-                    let size = sizes.get(&file).copied();
-                    let size = size.or_else(|| ranking.and_then(|ranking| ranking.size(file)));
-                    size.map_or(0, |size| size + 1)
-                })
+                self.by_size(wanted, page, |_, size| size.map_or(0, |size| size.saturating_add(1)))
             }
             "requests" => by(&|file| {
                 self.files.requests_a_day(file).map_or(0, |day| (day * 1000.0) as u64 + 1)
             }),
-            "score" => by(&|file| {
-                self.files.order_score(file).map_or(0, |score| (score * 1000.0) as u64 + 1)
+            "score" => self.by_size(wanted, page, |file, size| {
+                let score = self.files.order_score(file, size);
+                score.map_or(0, |score| (score * 1000.0) as u64 + 1)
             }),
             "name" => {
                 let order = self.by_name.order(self.listed, self.names);
@@ -166,6 +163,19 @@ impl FileSearch<'_> {
             }
         };
         shown.into_iter().map(FileId).collect()
+    }
+
+    /// The files of a page by a key that depends on their sizes.
+    fn by_size(
+        &self,
+        wanted: Option<&RoaringBitmap>,
+        page: &PageRange,
+        key: impl Fn(FileId, Option<u64>) -> u64,
+    ) -> Vec<ItemNumber> {
+        let catalog = &self.files.snapshot.catalog;
+        let (files, of_masters) = (wanted.unwrap_or(self.listed), catalog.master_sizes.all());
+        let sized = sized_files(files, of_masters, catalog.ranking.as_deref());
+        page_by_number(sized.map(|(file, size)| (key(file, size), file.0)), page)
     }
 
     /// The wanted files in the order of the list: hot files without a grade, then all others, best first.

@@ -11,5 +11,6 @@ pub mod hosts;
 pub mod map;
 mod most_asked;
 pub mod plan;
+mod sized_files;
 pub mod tasks;
 pub mod why;

@@ -77,6 +77,7 @@ fn model(state: &NodeHttpState, query: &PlanPageQuery) -> PlanPageModel {
         ("copies", round.planned_total),
         ("removals", round.removals_total),
         ("exchanges", rooms_total),
+        ("backoff", round.back_offs_total),
     ];
     let alone = totals.iter().find(|(list, _)| query.all == *list);
     let page = alone.map(|(_, total)| page_of(query, *total)).unwrap_or_default();
@@ -85,6 +86,7 @@ fn model(state: &NodeHttpState, query: &PlanPageQuery) -> PlanPageModel {
         false => (0, ROWS),
     };
     let (copies, exchanges, removals) = (cut("copies"), cut("exchanges"), cut("removals"));
+    let back_offs = cut("backoff");
     let spared = looked
         .spared
         .iter()
@@ -126,7 +128,14 @@ fn model(state: &NodeHttpState, query: &PlanPageQuery) -> PlanPageModel {
             .map(removal)
             .collect(),
         passed: passed_over(round.skipped),
-        back_offs: round.back_offs.into_iter().take(ROWS).map(back_off).collect(),
+        back_offs: round
+            .back_offs
+            .into_iter()
+            .skip(back_offs.0)
+            .take(back_offs.1)
+            .map(back_off)
+            .collect(),
+        back_offs_total: round.back_offs_total,
         page,
     }
 }
@@ -268,8 +277,10 @@ fn exchange(
         rank: rank(&removal.name.name),
         size: removal.size,
     };
+    let mut for_it = removals.iter().filter(is_for_it);
     ExchangeLine {
-        goes: removals.iter().filter(is_for_it).take(GOING).map(going).collect(),
+        goes: for_it.by_ref().take(GOING).map(going).collect(),
+        more_go: for_it.count() as u64,
         host: match sought.verdict {
             RoomVerdict::Made { host, .. }
             | RoomVerdict::MadeEarlier { host }

@@ -5,7 +5,7 @@ use reelyard_console::address::{ROOT, encoded};
 use reelyard_console::pages::hosts::HostsPageQuery;
 use reelyard_console::parts::act::CommandLines;
 use reelyard_console::parts::dialog::{AskDialog, AskField};
-use reelyard_console::text::{hosts, outcomes, states};
+use reelyard_console::text::{outcomes, states};
 use serde_json::json;
 
 /// The word of this dialog in addresses.
@@ -22,7 +22,7 @@ pub fn new_hosts(viewer: &Viewer, typed: &dyn Fn(&str) -> String) -> AskDialog {
     let roles = [
         ("destination", states::DESTINATION),
         ("source", states::SOURCE),
-        ("both", hosts::ROLE_BOTH),
+        ("both", states::BOTH_ROLES),
     ];
     AskDialog {
         question: outcomes::ASK_ADD_HOSTS.of(language).to_owned(),
