@@ -72,7 +72,7 @@ pub struct SyntheticOptions {
 }
 
 // The default demand is the one that fits the log of a real load balancer: 100,000 titles with
-// 165,000 requests a day.
+// 165,000 requests a day. The command simulates a fifth of these titles by default.
 
 /// Default exponent of the Zipf distribution.
 pub const ZIPF: f64 = 0.7;
@@ -138,6 +138,9 @@ pub enum BadOptions {
     /// There is no file to copy.
     #[error("expected at least one file")]
     NoFiles,
+    /// The simulation would need too much memory.
+    #[error("a simulation has at most {MOST_FILES} files, not {0}")]
+    TooManyFiles(u32),
     /// All files would be released during the simulation.
     #[error(
         "{new_titles} new titles a day are {files} files or more in {days} days. Use more files, fewer new titles \
@@ -174,6 +177,9 @@ pub enum BadOptions {
 /// half.
 const MOST_HOSTS: u32 = 1 << 20;
 
+/// Largest number of files: each takes about a hundred bytes.
+pub const MOST_FILES: u32 = 10_000_000;
+
 impl SimulationOptions {
     /// Checks the options, also in combination.
     pub fn check(&self) -> Result<(), BadOptions> {
@@ -194,6 +200,9 @@ impl SimulationOptions {
         if let DemandOptions::Synthetic(demand) = &self.demand {
             if demand.files == 0 {
                 return Err(BadOptions::NoFiles);
+            }
+            if demand.files > MOST_FILES {
+                return Err(BadOptions::TooManyFiles(demand.files));
             }
             let (days, files) = (self.days.unwrap_or(DAYS), demand.files);
             if demand.files_at_start(days) == 0 {

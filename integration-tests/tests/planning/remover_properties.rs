@@ -406,7 +406,12 @@ impl RemoverWorld {
                     *goes.entry(better).or_default().entry(intent.host).or_default() += SIZE;
                     // The copies of a file share its demand.
                     let copies = |name| {
-                        self.policy.holders().copies(self.ids[self.index(name) as usize]) as u64
+                        let file = self.ids[self.index(name) as usize];
+                        let holders = self.policy.holders().askable();
+                        let serving = holders.filter(|(_, holder)| {
+                            holder.status == CopyHolderStatus::Serves && holder.lists(file)
+                        });
+                        serving.count() as u64
                     };
                     gained = u64::from(demand(better).requests) * 1000 / (copies(better) + 1);
                     size = *better_size;

@@ -73,7 +73,8 @@ pub struct SimulateArgs {
     /// Part of the copies that fail: "1%" or "0.01".
     #[arg(long, value_name = "SHARE", default_value = "0", value_parser = share)]
     failures: f64,
-    /// Number of files, with those that are released during the simulation.
+    /// Number of files, with those that are released during the simulation. The default is a fifth of the titles that
+    /// fit a real log.
     #[arg(long, default_value_t = 20_000, conflicts_with = "event_log")]
     files: u32,
     /// Mean size of files with an unknown size.

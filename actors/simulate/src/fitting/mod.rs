@@ -16,7 +16,7 @@ use serde::Serialize;
 use crate::demand::file_request::FileRequest;
 use crate::demand::recorded::{DAY_TOLERANCE, Recorded};
 use crate::demand::synthetic::DAY;
-use crate::options::{DAYS, DRIFT, RecordedOptions, SyntheticOptions};
+use crate::options::{DAYS, DRIFT, MOST_FILES, RecordedOptions, SyntheticOptions};
 use day_counts::DayCounts;
 use turnover::{LEAST_DAYS, StaticDemand};
 pub use zipf_fit::Estimate;
@@ -70,7 +70,8 @@ pub fn fit_demand(event_logs: Vec<PathBuf>, seed: u64) -> Result<DemandFit> {
 impl DemandFit {
     /// The options of a simulation of [`DAYS`] days with this demand. The fitted titles exist at its start.
     pub fn options(&self) -> SyntheticOptions {
-        let titles = (self.titles.value as u32).max(1);
+        // Logs that do not limit the number of titles have an estimate far above any yard.
+        let titles = (self.titles.value as u32).clamp(1, MOST_FILES);
         let options = SyntheticOptions {
             files: titles,
             requests_per_day: Some(self.requests_per_day.round() as u64),
@@ -79,7 +80,8 @@ impl DemandFit {
             new_titles_per_day: self.new_titles_per_day.map(|titles| titles.value.round() as u32),
             rises_per_day: self.rises_per_day.map(|rises| rises.round() as u32),
         };
-        options.with_files_at_start(titles, DAYS)
+        let options = options.with_files_at_start(titles, DAYS);
+        SyntheticOptions { files: options.files.min(MOST_FILES), ..options }
     }
 
     /// Fits requests that are sorted by time.

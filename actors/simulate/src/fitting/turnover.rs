@@ -34,6 +34,9 @@ pub const LEAST_DAYS: usize = 4;
 /// The drifts that are tried.
 const DRIFTS: [f64; 12] = [0.0, 0.0025, 0.005, 0.01, 0.02, 0.03, 0.05, 0.08, 0.12, 0.2, 0.4, 0.8];
 
+/// With more titles the drift is not estimated: each invented demand would need much memory.
+const MOST_TITLES: f64 = 5_000_000.0;
+
 /// Invented demands for each drift.
 const REPEATS: u64 = 4;
 
@@ -93,14 +96,14 @@ impl StaticDemand {
 }
 
 /// The part of the titles that change their popularity in a day. None if there are fewer than
-/// [`LEAST_DAYS`] days, or no frequent titles.
+/// [`LEAST_DAYS`] days, more than [`MOST_TITLES`] titles, or no frequent titles.
 pub fn drift(
     days: &[DayCounts],
     demand: &StaticDemand,
     new_titles_per_day: f64,
     seed: u64,
 ) -> Option<Estimate> {
-    if days.len() < LEAST_DAYS {
+    if days.len() < LEAST_DAYS || demand.titles > MOST_TITLES {
         return None;
     }
     let pairs = days.iter().zip(&days[LAG..]);
@@ -228,6 +231,16 @@ mod tests {
         let demand = StaticDemand { power: 0.8, titles: 2_000.0, requests: 10_000.0 };
         let change = |drift| demand.invented_change(drift, 0.0, 1).unwrap();
         assert!(change(0.0) < change(0.05) && change(0.05) < change(0.4));
+    }
+
+    #[test]
+    fn nearly_endless_titles_need_no_memory() {
+        let mut day = DayCounts::default();
+        day.files.extend((0..20).map(|file| (file, 50)));
+        let days = vec![day; LEAST_DAYS];
+        let demand = StaticDemand { power: 0.8, titles: 1e9, requests: 1_000.0 };
+        assert!(drift(&days, &demand, 0.0, 1).is_none());
+        assert!(drift(&days, &StaticDemand { titles: 100.0, ..demand }, 0.0, 1).is_some());
     }
 
     #[test]

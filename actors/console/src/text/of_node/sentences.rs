@@ -159,8 +159,8 @@ pub const SENTENCES: &[(&str, &str)] = &[
         "호스트를 비우는 중; 다른 곳의 사본: {n}개",
     ),
     (
-        "the disk of its host is over its limit ({used} of {limit} bytes), and it is the least wanted file there ({rank})",
-        "호스트의 디스크가 한도를 넘었고 ({limit}바이트 중 {used}바이트) 그곳에서 수요가 가장 적은 파일임 ({rank})",
+        "the disk of its host is over its limit ({used} of {limit} bytes), and it is the least wanted file there (grade.info: {rank})",
+        "호스트의 디스크가 한도를 넘었고 ({limit}바이트 중 {used}바이트) 그곳에서 수요가 가장 적은 파일임 (grade.info: {rank})",
     ),
     (
         "it makes room for {file} ({rank}, {hits} rising hits) and has {own}",

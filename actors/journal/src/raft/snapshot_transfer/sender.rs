@@ -19,8 +19,8 @@ const PART_BYTES: usize = 1 << 20;
 /// Time limit of one call. Enough for links from 1 Mbit/s on.
 pub(in crate::raft) const PART_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The shortest time between two parts: at most 58 MB/s, so that the rest of the time is for commits.
-const PERIOD: Duration = Duration::from_millis(18);
+/// The shortest time between two parts: at most 65 MB/s, so that the rest of the time is for commits.
+const PERIOD: Duration = Duration::from_millis(16);
 
 /// How often a receiver that checks or installs is asked for the outcome.
 const ASK_AGAIN: Duration = Duration::from_millis(50);

@@ -8,6 +8,7 @@ use reelyard_core::actor_parts::ChangeSettings;
 use tracing::info;
 
 use super::{Catalog, single_flight_log};
+use crate::catalog::checkpoint::checkpoint_file::CheckpointFile;
 use crate::catalog::files::ranking_inputs::RankingInputs;
 use crate::catalog::messages::{RisingChanged, SetDestinations};
 use crate::catalog::settings::CatalogSettings;
@@ -74,6 +75,8 @@ impl Catalog {
     /// Files that were hot under the old settings are no longer hot until the log is read with the new ones. The
     /// demand stays in use until then, unless it is no longer measured.
     fn replace_log(&mut self) {
+        // A job of the earlier reader may still run.
+        self.checkpoint = self.checkpoint.as_ref().map(CheckpointFile::hand_over);
         let log = self.new_log();
         match (&mut self.event_log, log) {
             (Some(single_flight), Some(log)) => single_flight.replace(log),

@@ -4,8 +4,8 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufReader, BufWriter, ErrorKind};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use reelyard_core::names::NameTable;
 
@@ -21,12 +21,27 @@ use crate::catalog::popularity::served_requests::ServedRequests;
 pub struct CheckpointFile {
     path: PathBuf,
     is_requested: Arc<AtomicBool>,
+    /// Whether another reader of the logs has taken over. A job that still runs then writes nothing more.
+    is_replaced: Arc<AtomicBool>,
+    /// Held during a write. Readers that take over share it.
+    writing: Arc<Mutex<()>>,
 }
 
 impl CheckpointFile {
     /// The checkpoint at `path`. Nothing is read yet.
     pub fn new(path: &Path) -> Self {
-        CheckpointFile { path: path.to_owned(), is_requested: Arc::default() }
+        CheckpointFile {
+            path: path.to_owned(),
+            is_requested: Arc::default(),
+            is_replaced: Arc::default(),
+            writing: Arc::default(),
+        }
+    }
+
+    /// The same checkpoint for another reader of the logs. The holders of this value write nothing more.
+    pub fn hand_over(&self) -> Self {
+        self.is_replaced.store(true, Ordering::Relaxed);
+        CheckpointFile { writing: Arc::clone(&self.writing), ..CheckpointFile::new(&self.path) }
     }
 
     /// The path, for messages.
@@ -60,7 +75,8 @@ impl CheckpointFile {
         read(BufReader::with_capacity(1 << 16, file), names, half_lives)
     }
 
-    /// Replaces it: the content is on disk before it gets the name. Only its owner can read it.
+    /// Replaces it: the content is on disk before it gets the name. Only its owner can read it. Writes nothing after
+    /// [`CheckpointFile::hand_over`].
     ///
     /// # Errors
     /// When it cannot be written. The earlier checkpoint is then unchanged.
@@ -71,6 +87,11 @@ impl CheckpointFile {
         logs: &CountedLogs,
         names: &NameTable,
     ) -> io::Result<()> {
+        // A panic under the lock leaves a file that the next write replaces.
+        let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.is_replaced.load(Ordering::Relaxed) {
+            return Ok(());
+        }
         let beside = self.path.with_extension("new");
         let written = write_file(&beside, memory, served, logs, names)
             .and_then(|()| fs::rename(&beside, &self.path));
@@ -121,9 +142,14 @@ mod tests {
         assert_eq!(mode & 0o777, 0o600);
         let names_in_dir = fs::read_dir(dir.path()).unwrap().count();
         assert_eq!(names_in_dir, 1, "nothing is left beside it");
+        let after = file.hand_over();
+        fs::remove_file(file.path()).unwrap();
+        save(&file).unwrap();
+        assert!(!file.path().exists(), "a reader that was replaced writes nothing");
+        save(&after).unwrap();
         fs::create_dir(dir.path().join("demand.new")).unwrap();
-        save(&file).unwrap_err();
-        file.load(&names, half_lives).unwrap();
+        save(&after).unwrap_err();
+        after.load(&names, half_lives).unwrap();
     }
 
     #[test]

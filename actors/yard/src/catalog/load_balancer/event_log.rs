@@ -168,6 +168,7 @@ impl EventLog {
         self.hits = HitCounter::new(&self.settings);
         self.counted.clear();
         self.load_checkpoint(now);
+        self.demand.iter_mut().for_each(DemandRanker::judge_by_grades);
         self.read_past_days(now);
     }
 

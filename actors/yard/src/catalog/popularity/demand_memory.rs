@@ -30,9 +30,15 @@ const HOUR_SECONDS: i64 = 3600;
 /// the shortest half-life, a day, they reach 256.
 const LONGEST_REFERENCE: i64 = 8 * 86_400;
 
-/// No hour: the file was neither graded yet, nor first requested after the first order. If it has requests, it is known
-/// as long as the log.
+/// No hour: the file was neither graded yet nor requested.
 const UNKNOWN: u32 = 0;
+
+/// At the first order a file can be new if all its requests are in the last part of the log. It is not new if chance
+/// explains that for at least this part of the old files.
+const CHANCE_OF_OLD: f64 = 0.0001;
+
+/// The last part of the log is at least this long, in days: a viewer often repeats a request on the same day.
+const SHORTEST_PART: f64 = 1.0;
 
 /// The memory of one file: 20 bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -133,9 +139,19 @@ impl DemandMemory {
         self.summary = summary;
     }
 
-    /// Sets the memory of one file, as an earlier process had it.
-    pub fn set_file(&mut self, file: FileId, memory: FileMemory) {
+    /// Sets the memory of one file, as an earlier process had it. Checkpoints of earlier versions have requested files
+    /// without an hour. These are as old as the log.
+    pub fn set_file(&mut self, file: FileId, mut memory: FileMemory) {
+        if memory.since_hour == UNKNOWN && memory.is_requested() {
+            let observed = self.summary.observed;
+            memory.since_hour = observed.map_or(UNKNOWN, |(oldest, _)| hour_of(oldest));
+        }
         self.files.set(file, memory);
+    }
+
+    /// Sets the grades by which requests are judged before the first order.
+    pub fn set_grades(&mut self, ranking: &Ranking) {
+        self.graded = ranking.clone();
     }
 
     /// Counts a request for `file` at `at`.
@@ -182,9 +198,10 @@ impl DemandMemory {
 
     fn add(&mut self, file: FileId, second: i64, weights: PerHalfLife<f64>) {
         let mut memory = self.files.get(file);
-        // Before the first order no file is new: all were there when the observation began.
-        if memory.since_hour == UNKNOWN && self.summary.ordered > 0 {
-            memory.since_hour = hour_of(second);
+        // Before the first order rows of several days are read, in any order. That order decides which files are new.
+        let hour = hour_of(second);
+        if memory.since_hour == UNKNOWN || (self.summary.ordered == 0 && hour < memory.since_hour) {
+            memory.since_hour = hour;
         }
         for (index, weight) in weights.into_iter().enumerate() {
             memory.sums[index] += weight as f32;
@@ -217,23 +234,23 @@ impl DemandMemory {
 
     /// Adds the probability that each half-life gave to the requests of a batch, from the memory before it.
     fn judge_half_lives(&mut self, batch: &[PendingRequest], last: i64) {
-        let Some((oldest, newest)) = self.summary.observed.filter(|_| self.summary.ordered > 0)
-        else {
-            return;
-        };
+        let is_ordered = self.summary.ordered > 0;
+        let files = if is_ordered { self.summary.ordered } else { self.graded.len() };
+        let Some((oldest, newest)) = self.summary.observed.filter(|_| files > 0) else { return };
         let passed = days((last - newest).max(0));
         let fading = (-passed / EVIDENCE_DAYS).exp2();
         self.summary.evidence = self.summary.evidence.map(|evidence| evidence * fading);
         let now = self.half_lives.left_after(days(newest - self.summary.reference));
         let observed = self.half_lives.exposure(days(newest - oldest));
-        let priors = Priors::of(self.summary.ordered);
+        let priors = Priors::of(files);
         for request in batch {
             let memory = self.files.get(request.file);
-            let age = age_days(memory, (oldest, newest));
+            // Before the first order nobody knows which files are new.
+            let age = if is_ordered { age_days(memory, newest) } else { days(newest - oldest) };
             let (exposure, weight) = (self.half_lives.exposure(age), prior_weight(age));
             let rank = self.graded.rank(request.file);
-            // After a restart the grades are not known yet.
-            let share = rank.map_or(1.0 / self.summary.ordered as f64, |rank| priors.of_rank(rank));
+            // A file without a grade has the prior of a mean one.
+            let share = rank.map_or(1.0 / files as f64, |rank| priors.of_rank(rank));
             for index in self.half_lives.choices() {
                 let all = self.summary.totals[index] * now[index] / observed[index].max(PRIOR_DAYS);
                 let sum = f64::from(memory.sums[index]) * now[index];
@@ -276,7 +293,7 @@ impl DemandMemory {
         let priors = Priors::of(ranking.len());
         let demand_for = |file: FileId| {
             let memory = self.files.get(file);
-            let age = age_days(memory, observed);
+            let age = age_days(memory, newest);
             let (exposure, weight) = (self.half_lives.exposure(age), prior_weight(age));
             let share = ranking.rank(file).map_or(0.0, |rank| priors.of_rank(rank));
             let rate_with = |index: usize, all: f64| {
@@ -293,7 +310,7 @@ impl DemandMemory {
         for file in self.files.files() {
             let memory = self.files.get(file);
             if memory.since_hour > hour_of(oldest) {
-                known_hours.set(file, KnownHours::of(age_days(memory, observed)));
+                known_hours.set(file, KnownHours::of(age_days(memory, newest)));
             }
         }
         // A copy whose file is no longer graded keeps its demand.
@@ -323,15 +340,18 @@ impl DemandMemory {
         })
     }
 
-    /// Begins the observation of graded files that have none yet. A file that was requested before the first order
-    /// is no new one, although it is graded only now.
-    fn meet_files(&mut self, ranking: &Ranking, (oldest, newest): (i64, i64)) {
+    /// Begins the observation of graded files that have none yet. At the first order all files without requests are as
+    /// old as the log.
+    fn meet_files(&mut self, ranking: &Ranking, observed: (i64, i64)) {
+        let (oldest, newest) = observed;
         let is_first = self.summary.ordered == 0;
+        if is_first {
+            self.find_new_files(observed);
+        }
+        let since_hour = hour_of(if is_first { oldest } else { newest });
         for file in ranking.by_grade() {
             let memory = self.files.get(*file);
             if memory.since_hour == UNKNOWN {
-                let is_old = is_first || memory.is_requested();
-                let since_hour = hour_of(if is_old { oldest } else { newest });
                 self.files.set(*file, FileMemory { since_hour, ..memory });
             }
         }
@@ -340,6 +360,25 @@ impl DemandMemory {
             self.summary.ordered = ranking.len();
         }
         self.graded = ranking.clone();
+    }
+
+    /// Files with requests are as old as the log, if they are not new. A node may have read the logs of weeks at its
+    /// first start. A title of two days was not silent for these weeks.
+    fn find_new_files(&mut self, (oldest, newest): (i64, i64)) {
+        let longest = KEPT - 1;
+        let left = self.half_lives.left_after(days(newest - self.summary.reference))[longest];
+        let log_days = days(newest - oldest);
+        let requested: Vec<FileId> = self.files.files().collect();
+        for file in requested {
+            let memory = self.files.get(file);
+            let part = age_days(memory, newest).max(SHORTEST_PART);
+            let requests = f64::from(memory.sums[longest]) * left;
+            // The chance that an old file has all its requests in this part of the log.
+            let is_new = (part / log_days).powf(requests) < CHANCE_OF_OLD;
+            if !is_new {
+                self.files.set(file, FileMemory { since_hour: hour_of(oldest), ..memory });
+            }
+        }
     }
 
     /// Drops these files.
@@ -354,10 +393,9 @@ impl FileMemory {
     }
 }
 
-/// The days for which the requests of a file are known, in a log with these times.
-fn age_days(memory: FileMemory, (oldest, newest): (i64, i64)) -> f64 {
+/// The days for which the requests of a file are known, up to the newest request of all.
+fn age_days(memory: FileMemory, newest: i64) -> f64 {
     match memory.since_hour {
-        UNKNOWN if memory.is_requested() => days(newest - oldest),
         UNKNOWN => 0.0,
         hour => days(newest - i64::from(hour) * HOUR_SECONDS).max(0.0),
     }

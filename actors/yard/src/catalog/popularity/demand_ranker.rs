@@ -17,8 +17,7 @@ use crate::catalog::sources::master_sizes::MasterSizes;
 /// for it.
 const ORDER_INTERVAL: Duration = Duration::from_secs(60 * 60);
 
-/// How far a request may be ahead of our clock. One of the clocks may have been set, and a day of error
-/// changes the order of files little.
+/// How far a request may be ahead of our clock, and still counts. One of the clocks may have been set.
 pub const LARGEST_DEMAND_LEAD: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The ranking as last read, for the job that orders it, with the sizes of masters.
@@ -83,6 +82,8 @@ impl DemandRanker {
             self.was_behind = true;
             return;
         }
+        // A request ahead of the clock counts as one of now. Otherwise it would make the log look longer than it is.
+        let at = at.min(now);
         if let Some(file) = file {
             self.memory.request(file, at);
         }
@@ -126,6 +127,13 @@ impl DemandRanker {
     /// Whether the ranking is known.
     pub fn is_ranked(&self) -> bool {
         self.grades.get().is_some()
+    }
+
+    /// Requests are judged by the ranking from now on, also before the first order.
+    pub fn judge_by_grades(&mut self) {
+        if let Some(ranking) = self.grades.get() {
+            self.memory.set_grades(&ranking);
+        }
     }
 
     /// The counted requests.

@@ -108,12 +108,8 @@ impl PopularityOrder {
         self.demand(file).rate.per_day() / self.size_or_mean(size)
     }
 
-    /// The demand that keeps a copy, for each byte of its size.
-    pub fn kept_for_each_byte(&self, file: FileId, size: Option<u64>) -> f64 {
-        self.demand(file).kept_rate.per_day() / self.size_or_mean(size)
-    }
-
-    fn size_or_mean(&self, size: Option<u64>) -> f64 {
+    /// The size that counts for a file, in bytes: the mean for an unknown size.
+    pub fn size_or_mean(&self, size: Option<u64>) -> f64 {
         size.map_or(self.mean_size, |size| size.max(1) as f64)
     }
 

@@ -10,6 +10,8 @@ use reelyard_protocol::legacy::cfw::DiskFigures;
 use roaring::RoaringBitmap;
 
 use super::repeated_files::RepeatedFiles;
+use crate::catalog::popularity::popularity_order::PopularityOrder;
+use crate::catalog::popularity::request_rate::RequestRate;
 use crate::cfw_worker::{CircuitState, HostCallStatus, HostObserved, Inventory};
 use crate::heartbeat::{Health, HealthChanged};
 
@@ -117,14 +119,30 @@ impl CopyHolder {
 #[derive(Clone, Debug, Default)]
 pub struct CopyHolders {
     hosts: BTreeMap<HostAddr, CopyHolder>,
+    /// The hosts that are being drained. There are few, if any.
+    leaving: Vec<HostAddr>,
     /// Files on several hosts, by the lists of reachable hosts.
     repeats: RepeatedFiles,
 }
 
 impl CopyHolders {
-    /// How many reachable hosts list a file.
-    pub fn copies(&self, file: FileId) -> usize {
-        self.repeats.copies(file)
+    /// How many of the hosts that can be asked list a file, without hosts that are being drained. These copies share
+    /// its demand.
+    pub fn serving_copies(&self, file: FileId) -> usize {
+        let lists = |addr: &&HostAddr| {
+            self.hosts.get(addr).is_some_and(|host| host.is_askable() && host.lists(file))
+        };
+        self.repeats.copies(file).saturating_sub(self.leaving.iter().filter(lists).count())
+    }
+
+    /// The requests a day that keep one copy of a file: its copies share its demand.
+    pub fn kept_demand(&self, file: FileId, demand: &PopularityOrder) -> RequestRate {
+        let kept_rate = demand.demand(file).kept_rate;
+        // Nearly every file has one copy.
+        match self.repeats.copies(file) {
+            0 | 1 => kept_rate,
+            _ => kept_rate.divided_by(self.serving_copies(file)),
+        }
     }
 
     /// Replaces the set of destinations. The state of destinations in both sets is kept.
@@ -137,7 +155,11 @@ impl CopyHolders {
         self.hosts = yard.into_iter().map(known).collect();
         before.retain(|_, host| host.status == CopyHolderStatus::Outside);
         self.hosts.append(&mut before);
-        let CopyHolders { hosts, repeats } = self;
+        let leaves = |(addr, host): (&HostAddr, &CopyHolder)| {
+            (host.status == CopyHolderStatus::Leaves).then_some(*addr)
+        };
+        self.leaving = self.hosts.iter().filter_map(leaves).collect();
+        let CopyHolders { hosts, repeats, .. } = self;
         let gone: Vec<HostAddr> =
             repeats.hosts().filter(|addr| !hosts.contains_key(addr)).collect();
         gone.into_iter().for_each(|addr| repeats.set(addr, None));

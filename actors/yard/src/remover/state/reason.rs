@@ -89,7 +89,7 @@ impl Reason {
             }
             Reason::OverLimit { used, limit, grade, .. } => format!(
                 "the disk of its host is over its limit ({used} of {limit} bytes), and it is the least \
-                 wanted file there ({})",
+                 wanted file there (grade.info: {})",
                 graded(grade)
             ),
             Reason::MakesRoom { better, better_grade, better_hits, grade, .. } => format!(

@@ -18,8 +18,14 @@ const MEAN_SIZE: u64 = 2900 << 20;
 const DAYS: u32 = 60;
 
 /// The seed and the drift of each long run, and its goals: hits in percent, TiB copied a day.
-const LARGE: [(u64, f64, f64, f64); 4] =
-    [(1, 0.01, 57.0, 1.5), (2, 0.01, 57.0, 1.5), (3, 0.01, 57.0, 1.5), (1, 0.05, 53.0, 2.5)];
+const LARGE: [(u64, f64, f64, f64); 6] = [
+    (1, 0.01, 57.0, 1.5),
+    (2, 0.01, 57.0, 1.5),
+    (3, 0.01, 57.0, 1.5),
+    (1, 0.05, 53.0, 2.5),
+    (2, 0.05, 53.0, 2.5),
+    (3, 0.05, 53.0, 2.5),
+];
 
 /// A yard of 50 destinations with room for a fifth of 100,000 files.
 fn large(seed: u64, drift: f64) -> SimulationOptions {

@@ -121,8 +121,8 @@ fn sizes_of_masters_count_and_unknown_ones_are_the_mean() {
     assert_eq!(files(&order), [2, 1, 0]);
     let scores = [2, 1, 0].map(|file| order.for_each_byte(FileId(file), sizes[file as usize]));
     assert!(scores.is_sorted_by(|a, b| a > b), "{scores:?}");
-    let mean = order.kept_for_each_byte(FileId(1), None);
-    assert_eq!(mean, order.kept_for_each_byte(FileId(1), Some(55)));
+    let mean = order.for_each_byte(FileId(1), None);
+    assert_eq!(mean, order.for_each_byte(FileId(1), Some(55)));
 }
 
 #[test]
@@ -270,4 +270,79 @@ fn a_good_rank_without_requests_fades() {
     let order = memory.order(&ranking, |_| None).unwrap();
     let [first, other] = [0, 999].map(|file| order.demand(FileId(file)).rate.per_day());
     assert!(first < other, "no request against 10 a day: {first} {other}");
+}
+
+/// Two weeks of requests that are read at once. The first ten files have calm ones, and the next one has 24 a day on the
+/// last two days. The last file is requested twice in the last minute.
+fn weeks_read_at_once() -> DemandMemory {
+    let mut memory = memory();
+    for hour in 0..24 * 14 {
+        let at = NOON + hour * 3600;
+        request(&mut memory, (hour % 10) as u32, at, 4);
+        if hour >= 24 * 12 {
+            request(&mut memory, 10, at, 1);
+        }
+    }
+    request(&mut memory, 11, NOON + 24 * 14 * 3600 - 60, 2);
+    memory
+}
+
+#[test]
+fn a_first_start_finds_the_new_titles() {
+    let mut memory = weeks_read_at_once();
+    let order = memory.order(&ranking(&[10; 12]), |_| None).unwrap();
+    let known = |file: u32| order.parts(FileId(file), file + 1).known_days;
+    assert!((known(0) - 14.0).abs() < 0.1 && (known(10) - 2.0).abs() < 0.1, "{}", known(10));
+    assert!((known(11) - 14.0).abs() < 0.1, "two requests make no old file new: {}", known(11));
+    assert_eq!(files(&order)[0], 10, "24 a day against 10");
+    let rate = order.demand(FileId(10)).rate.per_day();
+    assert!((15.0..30.0).contains(&rate), "{rate}");
+}
+
+#[test]
+fn rows_before_the_first_order_may_come_in_any_order() {
+    let mut memory = memory();
+    request(&mut memory, 0, NOON + 14 * DAY, 5);
+    request(&mut memory, 1, NOON + 14 * DAY, 5);
+    request(&mut memory, 0, NOON, 5);
+    let order = memory.order(&ranking(&[10; 2]), |_| None).unwrap();
+    let known = [0, 1].map(|file| order.parts(FileId(file), file + 1).known_days);
+    assert!((known[0] - 14.0).abs() < 0.1 && known[1] < 0.1, "{known:?}");
+}
+
+#[test]
+fn a_first_start_chooses_the_half_life_by_the_logs() {
+    let ranking = ranking(&[10; 200]);
+    let mut rng = fastrand::Rng::with_seed(3);
+    let (mut calm, mut premieres) = (memory(), memory());
+    for memory in [&mut calm, &mut premieres] {
+        memory.set_grades(&ranking);
+    }
+    for hour in 0..24 * 20 {
+        for minute in 0..30 {
+            let at = NOON + hour * 3600 + minute * 60;
+            request(&mut calm, (rng.f64() * rng.f64() * 200.0) as u32, at, 1);
+            let today = u32::try_from(hour / 24 * 5 % 200).unwrap();
+            request(&mut premieres, (today + rng.u32(0..10)) % 200, at, 1);
+        }
+    }
+    let chosen =
+        |memory: &mut DemandMemory| memory.order(&ranking, |_| None).unwrap().half_life_days();
+    assert_eq!((chosen(&mut calm), chosen(&mut premieres)), (14.0, 1.0));
+}
+
+#[test]
+fn requested_files_of_earlier_checkpoints_are_as_old_as_the_log() {
+    for ordered in [0, 1] {
+        let mut earlier = memory();
+        (0..14).for_each(|day| request(&mut earlier, 0, NOON + day * DAY, 1));
+        let summary = earlier.summary();
+        let stored = FileMemory { since_hour: UNKNOWN, ..earlier.of_file(FileId(0)) };
+        let mut memory = memory();
+        memory.set_summary(DemandSummary { ordered, ..summary });
+        memory.set_file(FileId(0), stored);
+        request(&mut memory, 0, NOON + 14 * DAY, 1);
+        let order = memory.order(&ranking(&[10]), |_| None).unwrap();
+        assert!((order.parts(FileId(0), 1).known_days - 14.0).abs() < 0.1, "{ordered}");
+    }
 }

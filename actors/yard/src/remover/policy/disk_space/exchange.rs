@@ -50,8 +50,10 @@ impl<'a> RemoverDecisionContext<'a> {
         files: impl Iterator<Item = FileId>,
         demand: &PopularityOrder,
     ) -> Vec<FileId> {
-        let scored = files.map(|file| (demand.kept_for_each_byte(file, self.size(file)), file));
-        let mut scored: Vec<(f64, FileId)> = scored.collect();
+        let score = |file| {
+            self.holders.kept_demand(file, demand).per_day() / demand.size_or_mean(self.size(file))
+        };
+        let mut scored: Vec<(f64, FileId)> = files.map(|file| (score(file), file)).collect();
         scored.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(b.1.cmp(&a.1)));
         scored.into_iter().map(|(_, file)| file).collect()
     }
@@ -152,7 +154,7 @@ impl<'a> RemoverDecisionContext<'a> {
         left: &mut u64,
         proposal: &mut RemovalProposal,
     ) -> RoomVerdict {
-        let copies = self.holders.copies(wish.file);
+        let copies = self.holders.serving_copies(wish.file);
         let gained = demand.demand(wish.file).rate.divided_by(copies + 1);
         let offer = match self.cheapest_offer(wish, hosts) {
             Ok(offer) => offer,
@@ -183,6 +185,11 @@ impl<'a> RemoverDecisionContext<'a> {
         taken.is_taken = true;
         let host = taken.addr;
         for victim in &offer.victims {
+            // Its other copies have more demand from now on.
+            if self.holders.listed(victim.file) > 1 {
+                let is_other = |other: &Victim| other.file != victim.file;
+                hosts.iter_mut().for_each(|host| host.victims.retain(is_other));
+            }
             let reason = self.exchange_reason(wish, gained, victim);
             let Victim { file, size, .. } = *victim;
             proposal.add(Removal { host, file, size: Some(size), reason, keeper: None });
@@ -234,7 +241,7 @@ impl<'a> RemoverDecisionContext<'a> {
         for record in ended.filter(|record| is_within(record.at, min_stay, self.now)) {
             let Reason::Exchanged { better, .. } = &record.reason else { continue };
             let (file, host) = (self.book.file(better), record.host);
-            let has_none = self.holders.copies(file) == 0 && self.can_take(host, file);
+            let has_none = self.holders.serving_copies(file) == 0 && self.can_take(host, file);
             if has_none && record.ending.is_gone() {
                 let wait = record.at.after(min_stay).since(self.now).as_secs();
                 in_vain.entry(file).or_insert(RoomVerdict::DidNotArrive { host, wait });
@@ -343,8 +350,7 @@ impl<'a> RemoverDecisionContext<'a> {
             match self.size(file) {
                 Some(size) if size > share => {}
                 Some(size) => {
-                    let copies = self.holders.copies(file).max(1);
-                    let demand = demand.demand(file).kept_rate.divided_by(copies).per_day();
+                    let demand = self.holders.kept_demand(file, demand).per_day();
                     victims.push(Victim { file, size, demand });
                     bytes = bytes.saturating_add(size);
                 }

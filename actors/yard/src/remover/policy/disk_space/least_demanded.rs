@@ -50,7 +50,8 @@ impl LeastDemanded {
     }
 
     /// Sorts the files of the hosts whose lists changed; those of all hosts after a change of the ranking.
-    /// `may_go` says whether a file may be removed at all, and `size` is its size in bytes.
+    /// `may_go` says whether a file may be removed at all, and `size` is its size in bytes. A host is sorted again when
+    /// it is listed, so a copy that another host gained or lost counts from then on.
     pub fn refresh(
         &mut self,
         holders: &CopyHolders,
@@ -72,7 +73,8 @@ impl LeastDemanded {
             }
             let mut scored: Vec<(f64, FileId)> = Vec::new();
             for file in inventory.files.iter().map(FileId).filter(|file| may_go(*file)) {
-                scored.push((demand.kept_for_each_byte(file, size(file)), file));
+                let kept = holders.kept_demand(file, demand).per_day();
+                scored.push((kept / demand.size_or_mean(size(file)), file));
             }
             let by_score = |a: &(f64, FileId), b: &(f64, FileId)| {
                 a.0.total_cmp(&b.0).then_with(|| a.1.cmp(&b.1))

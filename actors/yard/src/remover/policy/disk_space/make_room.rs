@@ -286,7 +286,7 @@ impl RemoverDecisionContext<'_> {
 
     fn lost_demand(&self, victims: &[(FileId, u64)]) -> f64 {
         let Some(demand) = self.demand_in_force() else { return 0.0 };
-        victims.iter().map(|(file, _)| demand.demand(*file).kept_rate.per_day()).sum()
+        victims.iter().map(|(file, _)| self.holders.kept_demand(*file, demand).per_day()).sum()
     }
 
     /// The files whose room would not be enough, because one of the copies to remove for them is kept.

@@ -1,6 +1,7 @@
 //! Removes copies from a disk that is over its limit. Pure.
 //!
-//! Files without a grade come first, then the worst grades, until at most the low-water mark is in use.
+//! The files with the least demand for each byte come first, until at most the low-water mark is in use. While demand
+//! does not decide, files without a grade come first, then the worst grades.
 //! After that, no copy is removed until the disk is over the limit again. Between the two marks nothing
 //! is removed, and the planner adds cold files only up to the low-water mark. So a removed file does not
 //! come back at once.
@@ -97,6 +98,13 @@ impl RemoverDecisionContext<'_> {
         files.into_iter().map(|(_, file)| FileId(file)).collect()
     }
 
+    /// Whether another copy of a file with several copies is going. The rest of them then has more demand than was
+    /// counted. Without this rule one round could remove all of them.
+    fn loses_another(&self, file: FileId, proposal: &RemovalProposal) -> bool {
+        self.holders.listed(file) > 1
+            && proposal.under_way.going.iter().any(|(_, going)| *going == file)
+    }
+
     /// Why this copy is not removed to make room; none if it may be removed.
     pub fn spares(
         &self,
@@ -112,7 +120,7 @@ impl RemoverDecisionContext<'_> {
             Some(Spared::Hot)
         } else if self.arrivals.fresh.contains(&copy) {
             Some(Spared::CopiedLately)
-        } else if under_way.going.contains(&copy) {
+        } else if under_way.going.contains(&copy) || self.loses_another(file, proposal) {
             Some(Spared::UnderWay)
         } else if under_way.keeping.contains(&copy) {
             Some(Spared::Wanted)

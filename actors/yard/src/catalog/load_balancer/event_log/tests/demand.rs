@@ -66,6 +66,16 @@ fn one_old_row_does_not_make_the_log_look_longer() {
 }
 
 #[test]
+fn a_row_ahead_of_the_clock_counts_as_one_of_now() {
+    let mut yard = ranked(&["A"]);
+    append(&yard.path(3), &row("A", MIDNIGHT));
+    append(&yard.path(3), &row("A", Millis(SOON.0 + 20 * 3_600_000)));
+    let look = yard.log.look(SOON);
+    assert_eq!(look.view.requests_counted, 2);
+    assert_eq!(look.order.unwrap().observed(), std::time::Duration::from_secs(60));
+}
+
+#[test]
 fn a_row_of_next_month_is_no_demand() {
     let mut yard = ranked(&["A"]);
     append(&yard.path(3), &row("A", MIDNIGHT.after(std::time::Duration::from_secs(30 * 86_400))));
@@ -85,8 +95,9 @@ fn rows_with_times_of_other_days_are_no_demand() {
         &(text + &row("B", MIDNIGHT) + &row("B", Millis(MIDNIGHT.0 + 3_600_000))),
     );
     let mut process = DemandProcess::start(&yard, &["A", "B"]);
-    assert_eq!(process.save(SOON), 2);
-    process.assert_remembers(SOON, &[("A", 0.0), ("B", 2.0)]);
+    let later = Millis(MIDNIGHT.0 + 3_600_000);
+    assert_eq!(process.save(later), 2);
+    process.assert_remembers(later, &[("A", 0.0), ("B", 1.998)]);
     let memory = process.log.demand.as_mut().unwrap().memory_mut();
     let (oldest, newest) = memory.summary().observed.unwrap();
     assert_eq!(newest - oldest, 3600, "the span of the demand is that of the log");

@@ -22,6 +22,7 @@ use crate::remover::{
     RemoverPieceContext, RemoverPolicy, RemoverSettings, RoomWanted,
 };
 use crate::room::CountedRoom;
+use crate::settings::copies::CopiesWanted;
 use crate::settings::popularity::DailyBudget;
 
 const NOW: Millis = Millis(10_000_000);
@@ -107,7 +108,7 @@ impl ExchangeFixture {
             demand.set(*file, FileDemand { rate, kept_rate });
         }
         let sized =
-            files.map(|(file, (_, size, ..))| SizedFile { file: *file, size: *size, copies: 1 });
+            files.map(|(file, (_, size, ..))| SizedFile { file: *file, size: *size, copies: 2 });
         let (files, observed) = (self.files.clone().into(), self.observed);
         let order = PopularityOrder {
             files,
@@ -132,6 +133,17 @@ impl ExchangeFixture {
         self.book.apply(at, &RemovalEvent::Intended(intent)).unwrap();
         let ended = RemovalEvent::Ended { host, name, ending: Ending::Removed };
         self.book.apply(at, &ended).unwrap();
+    }
+
+    /// The host `last` has the file at `index`, too.
+    fn holds_also(&mut self, last: u8, index: usize) {
+        let (host, at) = (host(last), NOW);
+        let holder = self.policy.holders().get(host).unwrap();
+        let (kind, disk) = (holder.kind, holder.disk);
+        let mut files = holder.files().unwrap().clone();
+        files.insert(self.files[index].0);
+        let inventory = Some(Arc::new(Inventory { files, unreadable_names: 0, at }));
+        self.policy.observe(&HostObserved { host, kind, inventory, disk, traffic: None, at });
     }
 
     /// Proposes exchanges for these files, given by index and size.
@@ -610,6 +622,45 @@ fn a_second_copy_gains_half_of_the_demand() {
         let mut yard = yard(&rows, 2, settings());
         assert_eq!(yard.propose(&[(0, 100)]).removals.len(), expected);
     }
+}
+
+#[test]
+fn a_copy_on_a_draining_host_takes_no_demand() {
+    let rows = [("new", 100, 2, 9.0), ("a", 100, 1, 4.0), ("gone", 100, 0, 1.0)];
+    let mut yard = yard(&rows, 2, settings());
+    let leaving = [(host(1), CopyHolderStatus::Serves), (host(2), CopyHolderStatus::Leaves)];
+    yard.policy.set_hosts(leaving, RecentArrivals::default());
+    assert_eq!(yard.propose(&[(0, 100)]).removals.len(), 1);
+    exchanged(&mut yard, 120);
+    let proposal = yard.propose(&[(0, 100)]);
+    let verdict = &proposal.rooms[0].verdict;
+    assert!(matches!(verdict, RoomVerdict::DidNotArrive { .. }), "{verdict:?}");
+}
+
+#[test]
+fn one_of_several_copies_goes_first_if_its_share_is_least() {
+    // Two copies share ten requests a day.
+    let rows = [("new", 100, 0, 99.0), ("single", 100, 1, 8.0), ("shared", 100, 1, 10.0)];
+    let copies = CopiesWanted { by_grade_info: true, most: 2 };
+    let mut yard = yard(&rows, 2, RemoverSettings { copies, ..settings() });
+    yard.holds_also(2, 2);
+    let proposal = yard.propose(&[(0, 100)]);
+    assert_eq!(yard.removed(&proposal), ["shared"]);
+    let relieved = yard.policy.holders().get(host(1)).unwrap().clone();
+    let in_flight = InFlight::default();
+    let context = RemoverPieceContext { book: &yard.book, in_flight: &in_flight, now: NOW };
+    let worst = yard.policy.decision_context(context).worst_first(&relieved);
+    assert_eq!(worst, [yard.files[2], yard.files[1]], "also on a disk over its limit");
+}
+
+#[test]
+fn one_round_removes_one_of_several_copies() {
+    let rows = [("new", 100, 0, 99.0), ("other", 100, 0, 99.0), ("shared", 100, 1, 10.0)];
+    let copies = CopiesWanted { by_grade_info: true, most: 2 };
+    let mut yard = yard(&rows, 2, RemoverSettings { copies, ..settings() });
+    yard.holds_also(2, 2);
+    let proposal = yard.propose(&[(0, 100), (1, 100)]);
+    assert_eq!(yard.removed(&proposal), ["shared"]);
 }
 
 #[test]

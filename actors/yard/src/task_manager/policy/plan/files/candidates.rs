@@ -323,7 +323,7 @@ impl Candidates {
         }
     }
 
-    /// The candidates: hot ones first, then by grade.
+    /// The candidates: hot ones first, then in the order of the ranking.
     pub fn best_first(&self, ungraded_hot: bool) -> impl Iterator<Item = Candidate> + '_ {
         let hot = self.hot.iter().copied().filter(move |hot| {
             (ungraded_hot || hot.grade > 0) && self.unwanted(hot.file, ungraded_hot).is_none()
