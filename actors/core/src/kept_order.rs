@@ -30,6 +30,11 @@ impl KeptOrder {
         KeptOrder(keyed.into_iter().map(|(_, item)| item).collect())
     }
 
+    /// All items in this order.
+    pub fn items(&self) -> &[ItemNumber] {
+        &self.0
+    }
+
     /// This order after a change: the remaining items under their new numbers, and others in between. It costs one
     /// step for each item, and a few comparisons for each added one.
     pub fn repaired(

@@ -135,6 +135,7 @@ fn command(trouble: &TroubleView) -> Option<String> {
         "over_limit" => Some("reelyard removals".to_owned()),
         "input_unreadable" | "bad_rows" => Some("reelyard files --limit 1".to_owned()),
         "blocked" | "not_served" => Some("reelyard plan".to_owned()),
+        "no_masters" => Some("reelyard files --state no_master".to_owned()),
         "hook_fails" => Some("reelyard share status".to_owned()),
         "input_unset" => Some("reelyard config show".to_owned()),
         "no_leader" => Some("reelyard cluster status".to_owned()),

@@ -5,16 +5,16 @@ use std::io::Write;
 
 use reelyard_api::{DemandPartsView, DemandView, ExplainView};
 use reelyard_console::Moment;
-use reelyard_console::format;
-use reelyard_console::pages::files::FilesPageQuery;
+use reelyard_console::format::{self, FileText};
 use reelyard_core::backoff::BackOff;
 use reelyard_core::clock::Millis;
 use reelyard_core::host::HostAddr;
+use reelyard_core::names::NameText;
 use reelyard_yard::remover::CopyDecision;
 use reelyard_yard::task_manager::{DestinationState, LinkLoad, MasterState, SourceState};
 
 use super::file_name::file_name;
-use crate::cli::client::{NodeClient, web_query};
+use crate::cli::client::NodeClient;
 use crate::cli::output::cell::{count, maybe, text, texts};
 use crate::cli::output::{
     DetailSheet, ListCell, ListColumn, ListTable, PrintStyle, Printer, name, plain,
@@ -25,8 +25,8 @@ use crate::cli::support::failure::CommandFailure;
 pub fn web_page(file: &OsStr, percent_encoded: bool) -> Result<String, CommandFailure> {
     let file = file_name(file, percent_encoded)
         .map_err(|bad| CommandFailure::Usage(format!("{}: {bad}", file.to_string_lossy())))?;
-    let why = [("why", Some(file.to_text().name))];
-    Ok(FilesPageQuery::parse(&web_query(&why)).address())
+    let NameText { name, percent_encoded } = file.to_text();
+    Ok(FileText { text: name, is_encoded: percent_encoded }.why_address())
 }
 
 /// Requests the explanation of `file` and prints it.

@@ -1,9 +1,51 @@
 //! Names of files: cut in the middle, isolated, without invisible characters.
 
+use std::borrow::Cow;
+use std::ops::Deref;
+
 use maud::{Markup, html};
 use unicode_segmentation::UnicodeSegmentation;
 
+use crate::address::{ROOT, encoded};
 use crate::text::{Language, node_words};
+
+/// The name of a file. It is used like its text.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FileText {
+    /// As the API writes it, with control characters.
+    pub text: String,
+    /// The text is percent-encoded, because the name is not UTF-8. Another file may have this text as its name.
+    pub is_encoded: bool,
+}
+
+impl FileText {
+    /// The name as the parameter `why` has it: with a percent sign it is percent-encoded, and names no other file.
+    pub fn in_address(&self) -> Cow<'_, str> {
+        match self.is_encoded || !self.text.contains('%') {
+            true => Cow::Borrowed(&self.text),
+            false => Cow::Owned(self.text.replace('%', "%25")),
+        }
+    }
+
+    /// The address of the page Files with the panel "Why?" of this file.
+    pub fn why_address(&self) -> String {
+        format!("{ROOT}/files?why={}", encoded(&self.in_address()))
+    }
+}
+
+impl Deref for FileText {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.text
+    }
+}
+
+impl From<&str> for FileText {
+    fn from(text: &str) -> Self {
+        FileText { text: text.to_owned(), is_encoded: false }
+    }
+}
 
 /// Names of at most this many grapheme clusters are shown in one piece.
 const LONGEST_WHOLE: usize = 24;
@@ -91,6 +133,17 @@ mod tests {
         let (head, tail) = middle_cut(korean);
         assert_eq!(format!("{head}{tail}"), korean);
         assert_eq!(tail.graphemes(true).count(), TAIL);
+    }
+
+    #[test]
+    fn an_address_names_one_file_only() {
+        let encoded = FileText { text: "a%FF.mpg".into(), is_encoded: true };
+        let address = |text: &str| FileText::from(text).in_address().into_owned();
+        assert_eq!(encoded.in_address(), "a%FF.mpg");
+        assert_eq!(address("a%FF.mpg"), "a%25FF.mpg");
+        assert_eq!(address("a%25FF.mpg"), "a%2525FF.mpg");
+        assert_eq!(address("b \u{e9}.mpg"), "b \u{e9}.mpg");
+        assert_eq!(encoded.why_address(), "/console/files?why=a%25FF.mpg");
     }
 
     #[test]

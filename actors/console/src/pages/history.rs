@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use crate::address::{QueryWord, ROOT, SortBy, encoded, page_query};
+use crate::address::{QueryWord, ROOT, SortBy, page_query};
 use crate::format::{
     bytes, count, counted, day_and_time, file_name, host_short, node_text, time_tag, visible_text,
 };
@@ -315,7 +315,7 @@ fn of_step(query: &HistoryPageQuery, step: Option<HistoryStepFilter>) -> History
 pub fn history_row(viewer: &Viewer, row: &HistoryRow) -> Markup {
     let language = viewer.language;
     let line = &row.line;
-    let why = format!("{ROOT}/files?why={}", encoded(&line.name));
+    let why = line.name.why_address();
     let mark = match line.step {
         RecentStep::Copied => StateMark::new(Glyph::Done, Tone::Ok, states::COPIED),
         RecentStep::Failed => StateMark::new(Glyph::Down, Tone::Bad, states::FAILED),

@@ -49,6 +49,7 @@ texts! {
     NO_PLAN = "No plan", "계획 중지";
     OTHER_MANAGER = "Other manager", "다른 관리자";
     NOT_SERVED = "Not served", "미제공";
+    BYTES = "bytes", "바이트";
     HOOK_FAILS = "Webhook fails", "웹훅 실패";
     BOX_FREE = "free", "비어 있음";
     BOX_PREPARING = "preparing", "준비 중";

@@ -195,6 +195,13 @@ impl Ranking {
         (0..).zip(self.by_grade()).map(|(position, file)| (*file, self.history.size(position)))
     }
 
+    /// The same files: those without a size, and then the smallest first. They are sorted once for each content of the
+    /// two files.
+    pub fn by_size(&self) -> impl DoubleEndedIterator<Item = (FileId, Option<u64>)> {
+        let positions = self.history.by_size().iter().map(|position| *position as usize);
+        positions.map(|position| (self.by_grade()[position], self.history.size(position)))
+    }
+
     /// The destinations' IPs that hitcount.history lists for the file, each once, ascending.
     pub fn listed_on(&self, file: FileId) -> &[IpAddr] {
         self.grades.position(file).map_or(&[], |position| self.history.listed_on(position))
@@ -229,5 +236,6 @@ mod tests {
         assert_eq!(ranking.files(), [FileId(3), FileId(1)]);
         assert_eq!([3, 1, 2].map(|file| ranking.size(FileId(file))), [Some(30), Some(10), None]);
         assert_eq!([3, 1].map(|file| ranking.target(FileId(file))), [2, 1]);
+        assert!(ranking.by_size().eq([(FileId(1), Some(10)), (FileId(3), Some(30))]));
     }
 }

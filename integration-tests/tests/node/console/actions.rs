@@ -162,14 +162,14 @@ fn names_with_signs_of_encodings_are_acted_on(yard: &ConsoleYard, visit: &Visit)
     };
     for (path, other) in [("100%2541.mpg", "100A.mpg"), ("a%FF.mpg", "a%25FF.mpg")] {
         pin(path, "PUT")?;
-        let shown = path.replace("%25", "%").replace('%', "%25");
-        let panel = yard.page(visit, &format!("/console/files?why={shown}"))?;
+        pin(other, "PUT")?;
+        let in_address = path.replace('%', "%25");
+        let panel = yard.page(visit, &format!("/console/files?why={in_address}"))?;
         let unpin = format!("/console/files/{path}/unpin");
         assert!(panel.contains(&format!("formaction=\"{unpin}\"")), "{panel}");
         // By the dialog of picked rows, and by the button of the panel.
         let ask = format!("ask=unpin&amp;pick={}", path.replace('%', "%25"));
         assert!(panel.contains(&ask), "{panel}");
-        pin(other, "PUT")?;
         let asked = yard.page(visit, &format!("/console/files?{}", ask.replace("&amp;", "&")))?;
         let picked = format!("name=\"pick\" value=\"{path}\"");
         assert!(asked.contains("Unpin 1 file?") && asked.contains(&picked), "{asked}");

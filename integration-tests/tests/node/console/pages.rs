@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, ensure};
 use reelyard_integration_tests::rigs::yard::wait_for;
 
-use super::console_yard::{ConsoleYard, FILES};
+use super::console_yard::{ConsoleYard, FILES, Visit};
 
 /// Every page that needs no argument.
 const PAGES: [&str; 6] = [
@@ -142,6 +142,44 @@ fn filters_and_orders_of_files_show_the_right_rows(yard: &ConsoleYard) -> Result
         let page = yard.page(&visit, &format!("/console/files?sort={order}"))?;
         let rows = rows_of(&page);
         assert!(rows.find(first) < rows.find(last), "{order}: {rows}");
+    }
+    yard_names_missing_masters(yard, &visit)?;
+    yard.ground.grade(&graded)?;
+    wait_for("the masters again", &[&yard.node], || {
+        let files = yard.ground.get("/api/v1/files?state=no_master")?;
+        (files["items"].as_array()?.len() == 1).then_some(())
+    })
+}
+
+/// Nearly all graded files have no master. One name is not UTF-8, and another one is the text that stands for it.
+fn yard_names_missing_masters(yard: &ConsoleYard, visit: &Visit) -> Result<()> {
+    let absent: Vec<String> = (0..40).map(|file| format!("absent{file}.mpg")).collect();
+    let graded = FILES.iter().copied().chain(absent.iter().map(String::as_str));
+    let graded: Vec<&[u8]> = graded.map(str::as_bytes).collect();
+    yard.ground.grade(&[graded.as_slice(), &[b"a\xff.mpg", b"a%FF.mpg"]].concat())?;
+    let trouble = wait_for("the trouble", &[&yard.node], || {
+        let overview = yard.ground.get("/api/v1/overview")?;
+        let troubles = overview["troubles"].as_array()?.clone();
+        troubles.into_iter().find(|trouble| trouble["kind"] == "no_masters")
+    })?;
+    assert!(trouble["title"].as_str().is_some_and(|title| title.starts_with("42 files ")));
+    for language in ["en", "ko"] {
+        let cookie = format!("{}; reelyard_language={language}", visit.cookie);
+        let page = yard.curl(&["-H", &cookie, "/console"])?.body;
+        let link = "href=\"/console/files?reason=no_master\"";
+        assert!(page.contains(link) && page.contains("42"), "{language}: {page}");
+    }
+    let page = yard.page(visit, "/console/files?reason=no_master&sort=name")?;
+    assert!(page.contains("42 files"), "{page}");
+    for key in ["a%FF.mpg", "a%25FF.mpg"] {
+        let row = page.split(&format!("id=\"file-{key}\"")).nth(1).context("no row")?;
+        let why = row.split("href=\"").find(|link| link.contains("why=")).context("no link")?;
+        let address = why.split('"').next().unwrap_or_default().replace("&amp;", "&");
+        let page = yard.page(visit, &address)?;
+        let panel = page.split("id=\"why\"").nth(1).context("no panel")?;
+        assert!(panel.contains(&format!("/files/{key}/explain")), "{key}: {panel}");
+        let is_encoded = key == "a%FF.mpg";
+        assert_eq!(panel.contains("The name is not UTF-8."), is_encoded, "{key}: {panel}");
     }
     Ok(())
 }

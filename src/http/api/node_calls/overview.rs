@@ -188,6 +188,7 @@ fn kind_and_subject(cause: &TroubleCause) -> (&'static str, Option<&str>) {
         TroubleCause::OtherManager { host } => ("other_manager", Some(host)),
         TroubleCause::HookFails { hook, .. } => ("hook_fails", Some(hook)),
         TroubleCause::NotServed { .. } => ("not_served", None),
+        TroubleCause::NoMasters { .. } => ("no_masters", None),
         TroubleCause::Warning { .. } => ("warning", None),
     }
 }

@@ -180,7 +180,8 @@ fn files(state: &NodeHttpState, text: &str) -> Vec<FindHit> {
     let found = ranked.iter().filter(|file| containing.contains(file.0)).take(HITS);
     let shown = found.map(|file| {
         let name = shown_name(&state.names, *file);
-        hit(FindKind::File, name.clone(), format!("{ROOT}/files?why={}", encoded(&name)))
+        let address = name.why_address();
+        hit(FindKind::File, name.text, address)
     });
     shown.collect()
 }

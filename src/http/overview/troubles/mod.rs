@@ -11,7 +11,9 @@ use reelyard_console::pages::yard::{Trouble, TroubleCause, TroublePlace};
 use reelyard_core::host::HostAddr;
 use reelyard_core::names::FileId;
 use reelyard_yard::catalog::views::{CatalogInputState, CatalogInputView, CatalogView};
+use reelyard_yard::task_manager::TaskManagerView;
 
+use crate::http::overview::placed_files::listed_files;
 use crate::http::overview::yard_views::YardViews;
 
 /// From this many hosts without an answer on, one line stands for all.
@@ -41,6 +43,7 @@ pub fn troubles(views: &YardViews<'_>) -> Vec<Trouble> {
     }
     troubles.extend(of_inputs);
     troubles.extend(not_served(&views.catalog));
+    troubles.extend(without_masters(&views.catalog, &views.tasks));
     troubles.extend(unset_ranking(views));
     for hook in views.state.actors.hooks.views() {
         if let Some(why) = &hook.trouble {
@@ -201,6 +204,26 @@ fn not_served(catalog: &CatalogView) -> Option<Trouble> {
         .then(|| without_begin(TroubleCause::NotServed { now, usual }))
 }
 
+/// From this part of the graded files on, in percent, files without a master are a trouble. A few are usual: grade.info
+/// may name files that have left.
+const MOST_WITHOUT_MASTER: u64 = 90;
+
+fn without_masters(catalog: &CatalogView, tasks: &TaskManagerView) -> Option<Trouble> {
+    let (ranking, masters) = (catalog.ranking.as_ref()?, catalog.masters.as_ref()?);
+    let ignored = tasks.plan.passed_over.ignored();
+    let graded = ranking.set() - ignored;
+    let have_one = graded.intersection_len(&masters.files);
+    // A directory that cannot be listed is a trouble of its own.
+    let are_missing = have_one * 100 <= graded.len() * (100 - MOST_WITHOUT_MASTER);
+    if graded.is_empty() || !are_missing || !masters.unlisted.is_empty() {
+        return None;
+    }
+    let mut left = listed_files(catalog) - ignored;
+    left -= &masters.files;
+    tasks.placements.values().for_each(|held| left -= &**held);
+    (!left.is_empty()).then(|| without_begin(TroubleCause::NoMasters { files: left.len() }))
+}
+
 /// A yard with destinations plans nothing without a ranking, unless hot files need no grade.
 fn unset_ranking(views: &YardViews<'_>) -> Option<Trouble> {
     let catalog = &views.catalog;
@@ -239,8 +262,13 @@ pub fn count_inputs(catalog: &CatalogView) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use reelyard_yard::catalog::popularity::served_requests::ServedShares;
+    use reelyard_yard::catalog::ranking::{RankedFile, Ranking};
+    use reelyard_yard::catalog::sources::masters::Masters;
     use reelyard_yard::catalog::views::EventLogView;
+    use roaring::RoaringBitmap;
 
     use super::*;
 
@@ -295,6 +323,31 @@ mod tests {
             trouble(Some(0.0), None),
             Some(TroubleCause::NotServed { now: 100.0, usual: None })
         );
+    }
+
+    #[test]
+    fn graded_files_without_masters_are_a_trouble_if_they_are_nearly_all() {
+        let files = |files: std::ops::Range<u32>| files.collect::<RoaringBitmap>();
+        let trouble = |with_master, held: std::ops::Range<u32>, is_listed| {
+            let ranked = |file| RankedFile { file, size: None, listed_on: Vec::new() };
+            let unlisted = if is_listed { Vec::new() } else { vec![Default::default()] };
+            let masters = Masters { files: files(0..with_master), unlisted, ..Masters::default() };
+            let catalog = CatalogView {
+                ranking: Some(Arc::new(Ranking::from_files((0..100).map(FileId).map(ranked)))),
+                masters: Some(Arc::new(masters)),
+                ..CatalogView::default()
+            };
+            let host: HostAddr = "10.0.0.1:80".parse().unwrap();
+            let placements = [(host, Arc::new(files(held)))].into_iter().collect();
+            let tasks = TaskManagerView { placements, ..TaskManagerView::default() };
+            without_masters(&catalog, &tasks).map(|trouble| trouble.cause)
+        };
+        assert_eq!(trouble(11, 0..0, true), None);
+        let of = |files| Some(TroubleCause::NoMasters { files });
+        assert_eq!(trouble(10, 0..0, true), of(90));
+        assert_eq!(trouble(0, 0..30, true), of(70));
+        assert_eq!(trouble(0, 0..100, true), None, "nothing is missing yet");
+        assert_eq!(trouble(0, 0..0, false), None, "the directory is a trouble of its own");
     }
 
     #[test]

@@ -131,6 +131,7 @@ fn key(cause: &TroubleCause) -> TroubleKey {
         TroubleCause::OtherManager { host } => ("manager", host.clone()),
         TroubleCause::HookFails { hook, .. } => ("hook", hook.clone()),
         TroubleCause::NotServed { .. } => ("served", String::new()),
+        TroubleCause::NoMasters { .. } => ("masters", String::new()),
         TroubleCause::Warning { text, .. } => ("warning", without_numbers(text)),
     }
 }

@@ -4,6 +4,7 @@ use reelyard_console::pages::yard::CopyLine;
 use reelyard_yard::catalog::views::CatalogView;
 use reelyard_yard::task_manager::{Task, TaskManagerView, TaskState};
 
+use super::recent::file_text;
 use crate::http::node_state::NodeHttpState;
 
 /// A running copy without a report for this long has stalled, in milliseconds.
@@ -34,7 +35,7 @@ pub fn copy_line(
     let stalled = silence.filter(|silence| is_working && *silence > STALLED_MILLIS);
     let running = progress.filter(|_| is_working && stalled.is_none());
     CopyLine {
-        name: task.name.to_text().name,
+        name: file_text(task.name.to_text()),
         is_hot,
         source: task.source.to_string(),
         destination: task.destination.to_string(),

@@ -1,9 +1,10 @@
 //! The last copies and removals.
 
 use reelyard_console::Moment;
+use reelyard_console::format::FileText;
 use reelyard_console::pages::yard::{RecentLine, RecentStep};
 use reelyard_core::host::HostAddr;
-use reelyard_core::names::{FileId, NameTable};
+use reelyard_core::names::{FileId, NameTable, NameText};
 use reelyard_yard::remover::Ending;
 use reelyard_yard::task_manager::TaskState;
 
@@ -43,7 +44,12 @@ pub fn lines(state: &NodeHttpState, host: Option<HostAddr>, most: usize) -> Vec<
     lines
 }
 
-/// The name of a file as the API has it.
-pub fn shown_name(names: &NameTable, file: FileId) -> String {
-    names.name(file).to_text().name
+/// The name of a file as pages show it.
+pub fn shown_name(names: &NameTable, file: FileId) -> FileText {
+    file_text(names.name(file).to_text())
+}
+
+/// A name of the API as pages show it.
+pub fn file_text(name: NameText) -> FileText {
+    FileText { text: name.name, is_encoded: name.percent_encoded }
 }

@@ -1,5 +1,6 @@
 //! The facts of the table of files.
 
+use crate::format::FileText;
 use crate::pages::why::WhyFile;
 use crate::parts::dialog::AskDialog;
 use crate::parts::icon::Glyph;
@@ -70,7 +71,7 @@ conditions! {
 #[derive(Clone, Debug)]
 pub struct FileLine {
     /// As the API writes it, with control characters.
-    pub name: String,
+    pub name: FileText,
     /// The name in forms: percent-encoded, any bytes.
     pub key: String,
     /// Place in the ranking, from 1; `None` for a file that is not ranked.

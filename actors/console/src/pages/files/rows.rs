@@ -110,11 +110,12 @@ fn nothing(viewer: &Viewer, query: &FilesPageQuery, model: &FilesPageModel) -> M
 pub fn file_row(viewer: &Viewer, query: &FilesPageQuery, line: &FileLine) -> Markup {
     let language = viewer.language;
     let is_picked = query.pick.contains(&line.key);
-    let is_open = query.why == line.name;
+    let in_address = line.name.in_address();
+    let is_open = query.why == in_address;
     let shown = visible_text(&line.name);
     let pick =
         PickBox { form: FORM, value: &line.key, shown: &shown, is_picked, amount: line.size };
-    let why = FilesPageQuery { why: line.name.clone(), ..query.clone() }.address();
+    let why = FilesPageQuery { why: in_address.into_owned(), ..query.clone() }.address();
     let dash = || "–".to_owned();
     html! {
         tr #{ "file-" (line.key) } class=[is_open.then_some("open")] aria-selected=[is_picked.then_some("true")] {
@@ -124,6 +125,7 @@ pub fn file_row(viewer: &Viewer, query: &FilesPageQuery, line: &FileLine) -> Mar
                 div.chips {
                     (file_name(&line.name, Some(&why)))
                     @if line.is_hot { (tag(Some(Glyph::Rise), Tone::Hot, states::HOT.of(language))) }
+                    @if line.name.is_encoded { (tag(None, Tone::Plain, states::BYTES.of(language))) }
                     @if line.is_pinned { (tag(Some(Glyph::Pin), Tone::Plain, states::PINNED.of(language))) }
                 }
             }

@@ -1,5 +1,6 @@
 //! The facts of the page of a host.
 
+use crate::format::FileText;
 use crate::pages::files::FileCondition;
 use crate::pages::hosts::HostLine;
 use crate::pages::why::ObstacleFact;
@@ -124,7 +125,7 @@ pub struct Breaker {
 #[derive(Clone, Debug)]
 pub struct OnlyHereFile {
     /// As the API writes it, with control characters.
-    pub name: String,
+    pub name: FileText,
     /// Place in the ranking, from 1; `None` for a file that is not ranked.
     pub rank: Option<u64>,
     /// Hits in the last 10 minutes.

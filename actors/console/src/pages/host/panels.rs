@@ -160,7 +160,7 @@ pub fn only_here(viewer: &Viewer, model: &HostPageModel) -> Markup {
             tbody {
                 @for file in &model.only_files {
                     tr {
-                        td.file { (file_name(&file.name, Some(&format!("{ROOT}/files?why={}", encoded(&file.name))))) }
+                        td.file { (file_name(&file.name, Some(&file.name.why_address()))) }
                         td.num.none { (file.rank.map_or_else(|| "–".to_owned(), count)) }
                         td.num { (count(file.hits)) }
                         td.num.nw.none { (file.size.map_or_else(|| "–".to_owned(), bytes)) }
@@ -296,7 +296,7 @@ fn recent_line(viewer: &Viewer, line: &RecentLine) -> Markup {
         RecentStep::Removed => StateMark::new(Glyph::Gone, Tone::Hold, states::REMOVED),
         RecentStep::Cancelled => StateMark::new(Glyph::Off, Tone::Off, states::CANCELLED),
     };
-    let why = format!("{ROOT}/files?why={}", encoded(&line.name));
+    let why = line.name.why_address();
     html! {
         li {
             span.r.muted.w64 { (time_tag(viewer, line.at)) }

@@ -1,5 +1,6 @@
 //! The facts of the page Plan.
 
+use crate::format::FileText;
 use crate::pages::why::PassedReason;
 use crate::parts::table::RowPage;
 use crate::viewer::Moment;
@@ -8,7 +9,7 @@ use crate::viewer::Moment;
 #[derive(Clone, Debug, Default)]
 pub struct PlanLine {
     /// Name of the file.
-    pub name: String,
+    pub name: FileText,
     /// Place in the ranking, from 1; `None` for a file that is not ranked.
     pub rank: Option<u64>,
     /// Hits in the last 10 minutes; not 0 for a hot file.
@@ -87,7 +88,7 @@ pub enum CopyProgress {
 #[derive(Clone, Debug, Default)]
 pub struct RemovalLine {
     /// Name of the file.
-    pub name: String,
+    pub name: FileText,
     /// Address and port of the host that loses the copy.
     pub host: String,
     /// Size in bytes, if known.
@@ -113,7 +114,7 @@ pub struct SparedLine {
 #[derive(Clone, Debug, Default)]
 pub struct ExchangeLine {
     /// Name of the file.
-    pub name: String,
+    pub name: FileText,
     /// Size in bytes.
     pub size: u64,
     /// Hits in the last 10 minutes.
@@ -132,7 +133,7 @@ pub struct ExchangeLine {
 #[derive(Clone, Debug, Default)]
 pub struct GoingCopy {
     /// Name of the file.
-    pub name: String,
+    pub name: FileText,
     /// Place in the ranking, from 1; `None` for a file that is not ranked.
     pub rank: Option<u64>,
     /// Size in bytes, if known.
@@ -158,7 +159,7 @@ pub struct BackOffLine {
     /// The destination, if it is blamed.
     pub destination: Option<String>,
     /// The file, if it is blamed.
-    pub file: Option<String>,
+    pub file: Option<FileText>,
     /// End of the pause.
     pub until: Moment,
     /// Failures in a row.

@@ -7,7 +7,7 @@ use super::model::{
     PlanPageModel, RemovalLine, RemoverMode,
 };
 use super::query::PlanPageQuery;
-use crate::address::{ROOT, SortBy, encoded};
+use crate::address::{ROOT, SortBy};
 use crate::format::{
     age, age_tag, bytes, clock, count, counted, file_name, host_short, node_text, percent,
     visible_text,
@@ -66,10 +66,6 @@ fn foot(viewer: &Viewer, query: &PlanPageQuery, model: &PlanPageModel, list: &st
     html! { @if query.all == list && model.page.has_others() { (table_foot(viewer, &model.page)) } }
 }
 
-fn file_address(name: &str) -> String {
-    format!("{ROOT}/files?why={}", encoded(name))
-}
-
 /// Copies of the round.
 pub fn copies(viewer: &Viewer, query: &PlanPageQuery, model: &PlanPageModel) -> Markup {
     let language = viewer.language;
@@ -101,7 +97,7 @@ fn copy_row(viewer: &Viewer, line: &PlanLine) -> Markup {
     let language = viewer.language;
     html! {
         tr {
-            td.file data-l="" { (file_name(&line.name, Some(&file_address(&line.name)))) }
+            td.file data-l="" { (file_name(&line.name, Some(&line.name.why_address()))) }
             td data-l=(common::BECAUSE.of(language)) {
                 @match (line.hits, line.rank) {
                     (0, Some(rank)) => (plan::BY_RANK.fill(language, &[("n", &count(rank))])),
@@ -184,7 +180,7 @@ fn removal_row(viewer: &Viewer, line: &RemovalLine) -> Markup {
     let language = viewer.language;
     html! {
         tr {
-            td.file { (file_name(&line.name, Some(&file_address(&line.name)))) }
+            td.file { (file_name(&line.name, Some(&line.name.why_address()))) }
             td { (host_short(&line.host)) }
             td.num.nw.none { (line.size.map_or_else(|| "–".to_owned(), bytes)) }
             td.two.soft {
@@ -232,13 +228,13 @@ fn exchange(viewer: &Viewer, line: &ExchangeLine) -> Markup {
         div.grow.exch {
             div.flow {
                 (state_saying(Glyph::Rise, Tone::Hot, plan::COMES.of(language)))
-                (file_name(&line.name, Some(&file_address(&line.name))))
+                (file_name(&line.name, Some(&line.name.why_address())))
                 span.muted { (plan::HOT_HITS.fill(language, &[("n", &count(line.hits))])) }
             }
             @for going in &line.goes {
                 div.flow {
                     (state_saying(Glyph::Gone, Tone::Hold, plan::GOES.of(language)))
-                    (file_name(&going.name, Some(&file_address(&going.name))))
+                    (file_name(&going.name, Some(&going.name.why_address())))
                     @if let Some(rank) = going.rank { span.muted { (plan::BY_RANK.fill(language, &[("n", &count(rank))])) } }
                     @else if let Some(size) = going.size { span.muted { (bytes(size)) } }
                 }
@@ -299,7 +295,7 @@ fn back_off_row(viewer: &Viewer, line: &BackOffLine) -> Markup {
             div.grow.soft {
                 @if let Some(host) = &line.source { (host_short(host)) " " (plan::AS_SOURCE.of(language)) " " }
                 @if let Some(host) = &line.destination { (host_short(host)) " " (plan::AS_DESTINATION.of(language)) " " }
-                @if let Some(name) = &line.file { (file_name(name, Some(&file_address(name)))) }
+                @if let Some(name) = &line.file { (file_name(name, Some(&name.why_address()))) }
                 small { (counted(language, common::FAILURES, line.failures)) " · " (node_text(language, &line.reason)) }
             }
             span.r.nw { (plan::UNTIL.fill(language, &[("at", &clock(viewer, line.until))])) }

@@ -118,8 +118,9 @@ fn nothing(viewer: &Viewer, query: &TasksPageQuery, model: &TasksPageModel) -> M
 pub fn task_row(viewer: &Viewer, query: &TasksPageQuery, line: &TaskLine) -> Markup {
     let language = viewer.language;
     let copy = &line.copy;
-    let is_open = query.why == copy.name && !copy.name.is_empty();
-    let why = TasksPageQuery { why: copy.name.clone(), ..query.clone() }.address();
+    let in_address = copy.name.in_address();
+    let is_open = query.why == in_address && !copy.name.is_empty();
+    let why = TasksPageQuery { why: in_address.into_owned(), ..query.clone() }.address();
     let dash = || "–".to_owned();
     let rate = match copy.stalled {
         Some(seconds) => format!("{} {}", yard::STALLED.of(language), age(language, seconds)),

@@ -5,8 +5,8 @@ use maud::{Markup, html};
 use super::reasons::{HostObstacle, PassedReason, WhyAnswer};
 use crate::address::{ROOT, encoded};
 use crate::format::{
-    bytes, count, day_and_time, host_short, node_sentence, node_text, percent_number, since,
-    visible_text, with_code,
+    FileText, bytes, count, day_and_time, host_short, node_sentence, node_text, percent_number,
+    since, visible_text, with_code,
 };
 use crate::parts::act::{CommandLines, as_command, command_lines, post_button};
 use crate::parts::icon::Glyph;
@@ -61,7 +61,7 @@ pub struct HeldCopy {
 #[derive(Clone, Debug, Default)]
 pub struct WhyFile {
     /// As the API writes it, with control characters.
-    pub name: String,
+    pub name: FileText,
     /// The name in forms: percent-encoded, any bytes.
     pub key: String,
     /// The answer of the planner.
@@ -110,6 +110,7 @@ pub fn why_file(viewer: &Viewer, file: &WhyFile, close: &str) -> Markup {
     let body = html! {
         section {
             p.answer { (answer(viewer, file)) }
+            @if file.name.is_encoded { p.muted { (why::NAME_IN_BYTES.of(language)) } }
             @if file.is_out_of_reach() { p { (with_code(&until_reached(viewer, file))) } }
             @if !file.detail.is_empty() { p { (node_sentence(language, &file.detail)) } }
             (actions(viewer, file))
@@ -208,7 +209,7 @@ fn answer(viewer: &Viewer, file: &WhyFile) -> String {
 
 fn actions(viewer: &Viewer, file: &WhyFile) -> Markup {
     let language = viewer.language;
-    let name = encoded(&file.name);
+    let name = encoded(&file.name.in_address());
     if !viewer.rights.storage {
         return html! {};
     }
@@ -372,7 +373,7 @@ mod tests {
                     is_down: true,
                 }],
                 copies,
-                name: "100%41.mpg".to_owned(),
+                name: "100%41.mpg".into(),
                 key: "100%2541.mpg".to_owned(),
                 master_dir: Some("/m".to_owned()),
                 lost_at: Some(Moment(3_600_000)),

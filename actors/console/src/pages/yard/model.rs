@@ -1,6 +1,7 @@
 //! The facts of the first screen.
 
 use super::trouble::Trouble;
+use crate::format::FileText;
 use crate::pages::files::FileCondition;
 use crate::pages::hosts::HostTotals;
 use crate::pages::why::PassedReason;
@@ -109,7 +110,7 @@ pub struct YardFigures {
 #[derive(Clone, Debug, Default)]
 pub struct CopyLine {
     /// Name of the file.
-    pub name: String,
+    pub name: FileText,
     /// The file is hot.
     pub is_hot: bool,
     /// Address and port of the host that serves the file.
@@ -154,7 +155,7 @@ pub struct WaitLine {
 #[derive(Clone, Debug)]
 pub struct HotLine {
     /// As the API writes it, with control characters.
-    pub name: String,
+    pub name: FileText,
     /// Hits in the last 10 minutes.
     pub hits: u64,
     /// Hits over time, oldest first; empty if the node has no series.
@@ -201,7 +202,7 @@ pub struct RecentLine {
     /// The end of a copy, or a removal.
     pub step: RecentStep,
     /// Name of the file.
-    pub name: String,
+    pub name: FileText,
     /// The destination of the copy, or the host of the removal.
     pub host: String,
     /// When.

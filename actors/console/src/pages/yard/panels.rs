@@ -30,11 +30,6 @@ pub(super) fn link(viewer: &Viewer, words: Text, path: &str) -> Option<(String, 
     Some((words.of(viewer.language).to_owned(), format!("{ROOT}{path}")))
 }
 
-/// Address of the files page that explains a file.
-fn file_address(name: &str) -> String {
-    format!("{ROOT}/files?why={}", encoded(name))
-}
-
 /// Copies under way.
 pub fn copies(viewer: &Viewer, model: &YardPageModel) -> Markup {
     let language = viewer.language;
@@ -83,7 +78,7 @@ fn copy_row(viewer: &Viewer, line: &CopyLine) -> Markup {
         tr {
             td.file data-l="" {
                 div.chips {
-                    (file_name(&line.name, Some(&file_address(&line.name))))
+                    (file_name(&line.name, Some(&line.name.why_address())))
                     @if line.is_hot { (tag(Some(Glyph::Rise), Tone::Hot, states::HOT.of(language))) }
                 }
             }
@@ -152,7 +147,7 @@ pub fn hot(viewer: &Viewer, model: &YardPageModel) -> Markup {
                 @let hosts = first_hosts(viewer, &line.hosts);
                 @let mark = line.condition.mark();
                 li {
-                    div.grow { (file_name(&line.name, Some(&file_address(&line.name)))) }
+                    div.grow { (file_name(&line.name, Some(&line.name.why_address()))) }
                     @if !line.curve.is_empty() { (spark(&line.curve, Tone::Hot, &count(line.hits))) }
                     span.r.b { (count(line.hits)) }
                     span.r {
@@ -231,7 +226,7 @@ pub fn recent(viewer: &Viewer, lines: &[RecentLine]) -> Markup {
             @for line in lines {
                 li {
                     (state(language, step_mark(line.step)))
-                    div.grow { (file_name(&line.name, Some(&file_address(&line.name)))) }
+                    div.grow { (file_name(&line.name, Some(&line.name.why_address()))) }
                     span.r.muted title=(line.host) { (short_host(&line.host)) }
                     span.r.muted { (age_tag(viewer, line.at)) }
                 }

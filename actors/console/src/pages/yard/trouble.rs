@@ -126,6 +126,11 @@ pub enum TroubleCause {
         /// The same of the last day, if known.
         usual: Option<f64>,
     },
+    /// Nearly all graded files have no master.
+    NoMasters {
+        /// Those of them that no host holds.
+        files: u64,
+    },
     /// A warning of the node.
     Warning {
         /// The warning in the words of the node.

@@ -39,6 +39,9 @@ const fn mark(cause: &TroubleCause) -> StateMark {
         TroubleCause::NotServed { .. } => {
             StateMark::new(Glyph::Warn, Tone::Warn, states::NOT_SERVED)
         }
+        TroubleCause::NoMasters { .. } => {
+            StateMark::new(Glyph::Warn, Tone::Warn, states::NO_MASTER)
+        }
         TroubleCause::HookFails { .. } => {
             StateMark::new(Glyph::Warn, Tone::Warn, states::HOOK_FAILS)
         }
@@ -104,6 +107,10 @@ fn title(viewer: &Viewer, trouble: &Trouble) -> String {
         TroubleCause::NotServed { now, .. } => {
             yard::NOT_SERVED_TITLE.fill(language, &[("now", &percent(*now))])
         }
+        TroubleCause::NoMasters { files } => {
+            let files = counted(language, common::FILES, *files);
+            yard::NO_MASTERS_TITLE.fill(language, &[("files", &files)])
+        }
         TroubleCause::Warning { text, .. } => node_text(language, text),
     }
 }
@@ -152,6 +159,7 @@ fn detail(viewer: &Viewer, trouble: &Trouble) -> String {
             | TroubleCause::Blocked { .. }
             | TroubleCause::OtherManager { .. }
             | TroubleCause::NotServed { .. }
+            | TroubleCause::NoMasters { .. }
             | TroubleCause::Warning { .. }
     );
     let consequences = consequences(viewer, trouble);
@@ -204,6 +212,7 @@ fn consequences(viewer: &Viewer, trouble: &Trouble) -> String {
             let next = yard::NOT_SERVED_NEXT.of(language).to_owned();
             usual.into_iter().chain([next]).collect::<Vec<_>>().join(" ")
         }
+        TroubleCause::NoMasters { .. } => yard::NO_MASTERS_DETAIL.of(language).to_owned(),
         TroubleCause::OtherManager { .. } => yard::FOREIGN_DETAIL.of(language).to_owned(),
         TroubleCause::HookFails { reason, .. } => {
             yard::HOOK_DETAIL.fill(language, &[("reason", &node_text(language, reason))])
@@ -242,6 +251,11 @@ fn links(viewer: &Viewer, cause: &TroubleCause) -> (Vec<(String, String)>, bool)
         }
         TroubleCause::Blocked { .. } | TroubleCause::NotServed { .. } => {
             (vec![link(yard::OPEN_PLAN, format!("{ROOT}/plan"))], false)
+        }
+        TroubleCause::NoMasters { files } => {
+            let words = yard::SEE_ONLY_FILES.fill(viewer.language, &[("n", &count(*files))]);
+            let address = format!("{ROOT}/files?reason=no_master");
+            (vec![(words, address), place(viewer, &TroublePlace::Settings)], false)
         }
         TroubleCause::HookFails { .. } => (vec![place(viewer, &TroublePlace::Shares)], false),
         TroubleCause::NoLeader => (vec![place(viewer, &TroublePlace::Cluster)], true),
@@ -293,6 +307,7 @@ mod tests {
         for (cause, address, is_remedy) in [
             (TroubleCause::NoLeader, "/console/cluster", true),
             (warning(TroublePlace::Cluster), "/console/cluster", false),
+            (TroubleCause::NoMasters { files: 7 }, "/console/settings", false),
             (warning(TroublePlace::Boxes), "/console/boxes", false),
             (warning(TroublePlace::Host("[::1]:80".into())), "/console/hosts/%5B::1%5D:80", false),
             (not_ready(TroublePlace::Settings), "/console/settings", true),

@@ -54,6 +54,7 @@ texts! {
     ANSWER_INPUTS = "The inputs of the leader are missing, older or smaller than those on record.", "리더의 입력 파일이 없거나, 기록된 것보다 오래되었거나 작습니다.";
     ANSWER_OFF = "Planning is switched off: task.mode = \"off\".", "배치 계획이 꺼져 있습니다: task.mode = \"off\".";
     R_UNGRADED = "It has no grade", "등급 없음";
+    NAME_IN_BYTES = "The name is not UTF-8. It is shown percent-encoded.", "이름이 UTF-8이 아니어서 퍼센트 인코딩으로 표시합니다.";
     R_NO_MASTER = "No source has it", "원본 없음";
     R_IGNORED = "Its name begins with an ignored prefix", "제외 접두어로 시작하는 이름";
     R_PLACED = "A host holds it already", "이미 배치됨";

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
+use reelyard_core::kept_order::KeptOrder;
 use reelyard_core::names::NameTable;
 
 use super::address_lists::{AddressLists, ListNumber};
@@ -21,6 +22,8 @@ pub struct HitcountHistory {
     /// The destinations listed for each file.
     listed: Vec<ListNumber>,
     lists: AddressLists,
+    /// The positions by size, if anybody asked for them: four bytes a file.
+    by_size: OnceLock<KeptOrder>,
 }
 
 impl HitcountHistory {
@@ -30,7 +33,7 @@ impl HitcountHistory {
         HitcountHistory {
             sizes: vec![NO_SIZE; files],
             listed: vec![ListNumber::EMPTY; files],
-            lists: AddressLists::default(),
+            ..HitcountHistory::default()
         }
     }
 
@@ -53,6 +56,14 @@ impl HitcountHistory {
         self.sizes.get(position).copied().filter(|&size| size != NO_SIZE)
     }
 
+    /// All positions: those without a size, and then the smallest first. Positions with the same size are in their own
+    /// order. They are sorted at the first call.
+    pub fn by_size(&self) -> &[u32] {
+        let key = |size: &u64| size.wrapping_add(1);
+        let keyed = || self.sizes.iter().map(key).zip(0..);
+        self.by_size.get_or_init(|| KeptOrder::by_number(keyed())).items()
+    }
+
     /// The destinations listed for the file at `position`, each once, ascending.
     pub fn listed_on(&self, position: usize) -> &[IpAddr] {
         self.listed.get(position).map_or(&[], |&list| self.lists.addresses(list))
@@ -67,6 +78,7 @@ impl HitcountHistory {
     fn insert(&mut self, position: usize, size: Option<u64>, list: ListNumber) {
         if let Some(size) = size.filter(|&size| size != NO_SIZE) {
             self.sizes[position] = size;
+            self.by_size.take();
         }
         self.listed[position] = self.lists.joined(self.listed[position], list);
     }
@@ -180,7 +192,7 @@ impl HistoryJoin {
         let HistoryJoin { sizes, listed, further, mut tally, ungraded, .. } = self;
         tally.rows = rows;
         tally.torn = torn;
-        let mut history = HitcountHistory { sizes, listed, lists };
+        let mut history = HitcountHistory { sizes, listed, lists, by_size: OnceLock::new() };
         for (position, list) in further {
             history.insert(position, None, list);
         }
@@ -288,6 +300,9 @@ mod tests {
         let new = Grades::from_rows([b, c]);
         let carried = history.carried_over(&old, &new);
         assert_eq!((carried.size(0), carried.size(1)), (Some(5), None));
+        assert_eq!((history.by_size(), carried.by_size()), (&[0, 1][..], &[1, 0][..]));
+        history.set(0, Some(6), &[]);
+        assert_eq!(history.by_size(), [1, 0]);
         assert_eq!(carried.listed_on(0), [ip("10.0.0.1")]);
     }
 

@@ -31,6 +31,7 @@ use crate::http::console::pages::host_choices::host_choices;
 use crate::http::console::refusal::ConsoleRefusal;
 use crate::http::console::visitor::Visitor;
 use crate::http::node_state::NodeHttpState;
+use crate::http::overview::yard_model::recent::file_text;
 use crate::http::problem::ProblemResponse;
 
 /// Rows of a page.
@@ -165,7 +166,7 @@ fn row(line: HistoryLine) -> HistoryRow {
     HistoryRow {
         line: RecentLine {
             step,
-            name: line.name.name,
+            name: file_text(line.name),
             host: line.host.to_string(),
             at: Moment(line.at.0),
         },

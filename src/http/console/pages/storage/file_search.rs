@@ -6,11 +6,11 @@ use reelyard_api::FileState;
 use reelyard_console::pages::files::{FileStateFilter, FilesPageQuery};
 use reelyard_core::host::HostAddr;
 use reelyard_core::names::{FileId, NameTable};
-use reelyard_core::page_order::{ItemNumber, PageRange, page_by_number};
+use reelyard_core::page_order::{PageRange, page_by_number};
 use reelyard_yard::task_manager::Skip;
 use roaring::RoaringBitmap;
 
-use super::sized_files::sized_files;
+use super::sized_files::{page_by_size, sized_files};
 use crate::http::api::yard_calls::files::FileListSnapshot;
 use crate::http::overview::yard_model::reasons::passed;
 use crate::http::overview::{KeptNameOrder, PlacedFiles};
@@ -124,7 +124,7 @@ impl FileSearch<'_> {
 
     fn in_order(&self, wanted: Option<&RoaringBitmap>, page: &PageRange) -> Vec<FileId> {
         let catalog = &self.files.snapshot.catalog;
-        let ranking = catalog.ranking.as_ref();
+        let ranking = catalog.ranking.as_deref();
         let by = |key: &dyn Fn(FileId) -> u64| {
             // In the order of their ids, the values of neighbours are near each other in memory.
             let files = wanted.unwrap_or(self.listed).iter();
@@ -135,15 +135,21 @@ impl FileSearch<'_> {
                 u64::from(ranking.and_then(|ranking| ranking.rank(file)).unwrap_or(u32::MAX))
             }),
             "size" => {
-                self.by_size(wanted, page, |_, size| size.map_or(0, |size| size.saturating_add(1)))
+                let files = wanted.unwrap_or(self.listed);
+                return page_by_size(files, catalog.master_sizes.all(), ranking, page);
             }
             "requests" => by(&|file| {
                 self.files.requests_a_day(file).map_or(0, |day| (day * 1000.0) as u64 + 1)
             }),
-            "score" => self.by_size(wanted, page, |file, size| {
-                let score = self.files.order_score(file, size);
-                score.map_or(0, |score| (score * 1000.0) as u64 + 1)
-            }),
+            "score" => {
+                let files = wanted.unwrap_or(self.listed);
+                let key = |(file, size): (FileId, Option<u64>)| {
+                    let score = self.files.order_score(file, size);
+                    (score.map_or(0, |score| (score * 1000.0) as u64 + 1), file.0)
+                };
+                let sized = sized_files(files, catalog.master_sizes.all(), ranking);
+                page_by_number(sized.map(key), page)
+            }
             "name" => {
                 let order = self.by_name.order(self.listed, self.names);
                 match wanted {
@@ -163,19 +169,6 @@ impl FileSearch<'_> {
             }
         };
         shown.into_iter().map(FileId).collect()
-    }
-
-    /// The files of a page by a key that depends on their sizes.
-    fn by_size(
-        &self,
-        wanted: Option<&RoaringBitmap>,
-        page: &PageRange,
-        key: impl Fn(FileId, Option<u64>) -> u64,
-    ) -> Vec<ItemNumber> {
-        let catalog = &self.files.snapshot.catalog;
-        let (files, of_masters) = (wanted.unwrap_or(self.listed), catalog.master_sizes.all());
-        let sized = sized_files(files, of_masters, catalog.ranking.as_deref());
-        page_by_number(sized.map(|(file, size)| (key(file, size), file.0)), page)
     }
 
     /// The wanted files in the order of the list: hot files without a grade, then all others, best first.

@@ -25,6 +25,7 @@ use crate::http::console::pages::host_choices::host_choices;
 use crate::http::console::refusal::ConsoleRefusal;
 use crate::http::console::visitor::Visitor;
 use crate::http::node_state::NodeHttpState;
+use crate::http::overview::yard_model::recent::file_text;
 use crate::http::overview::{PlacedFiles, listed_files};
 
 /// Rows of a page.
@@ -165,7 +166,7 @@ fn line(
         score: view.score,
         size: view.size,
         key: state.names.name(file).to_percent(),
-        name: why::shown(&view.name),
+        name: file_text(view.name),
     }
 }
 

@@ -9,7 +9,6 @@ use std::collections::BTreeMap;
 use actix_web::{HttpRequest, HttpResponse, web};
 use reelyard_access::rights::AccessScope;
 use reelyard_console::Viewer;
-use reelyard_console::address::{ROOT, encoded};
 use reelyard_console::frame::{NavPage, PageParts};
 use reelyard_console::pages::files::FilesPageQuery;
 use reelyard_console::pages::map::{self, MapPageModel, MapPageQuery};
@@ -149,5 +148,5 @@ fn row(
     }
     let key = name.to_percent();
     let name = shown_name(&state.names, file);
-    HeatRow { address: format!("{ROOT}/files?why={}", encoded(&name)), name, key, cells }
+    HeatRow { address: name.why_address(), name: name.text, key, cells }
 }

@@ -16,12 +16,11 @@ use reelyard_console::pages::why::PassedReason;
 use reelyard_console::parts::panel::page_sentence;
 use reelyard_console::parts::table::RowPage;
 use reelyard_console::{Moment, Viewer};
-use reelyard_core::names::FileName;
+use reelyard_core::names::{FileName, NameText};
 use reelyard_yard::remover::{RemovalMode, RoomVerdict};
 use reelyard_yard::task_manager::Unusable;
 use reelyard_yard::task_manager::{PlacementPolicy, TaskManagerView, TaskState};
 
-use super::why;
 use crate::http::api::yard_calls::{plan as round, removals};
 use crate::http::computing::computed;
 use crate::http::console::answer;
@@ -29,6 +28,7 @@ use crate::http::console::live_part::LivePart;
 use crate::http::console::refusal::ConsoleRefusal;
 use crate::http::console::visitor::Visitor;
 use crate::http::node_state::NodeHttpState;
+use crate::http::overview::yard_model::recent::file_text;
 
 /// Rows of a list among the others.
 const ROWS: usize = 12;
@@ -209,7 +209,7 @@ fn copy(state: &NodeHttpState, copy: PlannedCopy) -> PlanLine {
             true => CopyProgress::Working { copied, left },
             false => CopyProgress::Ready,
         },
-        name: copy.name.name,
+        name: file_text(copy.name),
         rank: copy.rank.map(u64::from),
         hits: u64::from(copy.hits),
         source: copy.source.to_string(),
@@ -248,7 +248,7 @@ fn why_there(
 
 fn removal(removal: RemovalView) -> RemovalLine {
     RemovalLine {
-        name: removal.name.name,
+        name: file_text(removal.name),
         host: removal.host.to_string(),
         size: removal.size,
         reason: removal.why,
@@ -264,8 +264,8 @@ fn exchange(
     removals: &[RemovalView],
 ) -> ExchangeLine {
     let catalog = state.actors.catalog_view.load();
-    let rank = |name: &str| {
-        let file = state.names.find(why::file_name(state, name)?.as_bytes())?;
+    let rank = |name: NameText| {
+        let file = state.names.find(FileName::try_from(name).ok()?.as_bytes())?;
         catalog.ranking.as_ref()?.rank(file).map(u64::from)
     };
     let is_for_it = |removal: &&RemovalView| {
@@ -273,8 +273,8 @@ fn exchange(
         better.is_some_and(|(better, _)| better.to_text() == sought.name)
     };
     let going = |removal: &RemovalView| GoingCopy {
-        name: removal.name.name.clone(),
-        rank: rank(&removal.name.name),
+        name: file_text(removal.name.clone()),
+        rank: rank(removal.name.clone()),
         size: removal.size,
     };
     let mut for_it = removals.iter().filter(is_for_it);
@@ -288,7 +288,7 @@ fn exchange(
             | RoomVerdict::Exchanged { host, .. } => Some(host.to_string()),
             _ => None,
         },
-        name: sought.name.name,
+        name: file_text(sought.name),
         size: sought.size,
         hits: u64::from(sought.hits),
         verdict: sought.why,
@@ -314,7 +314,7 @@ fn back_off(held: BackedOff) -> BackOffLine {
     BackOffLine {
         source: held.source.map(|host| host.to_string()),
         destination: held.destination.map(|host| host.to_string()),
-        file: held.file.map(|file| file.name),
+        file: held.file.map(file_text),
         until: Moment(held.back_off.until.0),
         failures: u64::from(held.back_off.failures),
         reason: held.back_off.reason,

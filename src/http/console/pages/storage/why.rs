@@ -3,17 +3,19 @@
 use actix_web::web;
 use reelyard_api::ExplainView;
 use reelyard_console::Moment;
+use reelyard_console::format::FileText;
 use reelyard_console::pages::why::{
     DestinationAnswer, HeldCopy, HostObstacle, SourceAnswer, WhyAnswer, WhyFile,
 };
 use reelyard_console::parts::act::{CommandLines, CurlCall};
-use reelyard_core::names::{FileName, NameText};
+use reelyard_core::names::FileName;
 use reelyard_yard::heartbeat::HeartbeatView;
 use reelyard_yard::task_manager::{HostUsability, MasterState, PlanVerdict};
 
 use crate::http::api::yard_calls::explain;
 use crate::http::node_state::NodeHttpState;
 use crate::http::overview::yard_model::reasons::passed;
+use crate::http::overview::yard_model::recent::file_text;
 use crate::http::problem::ProblemResponse;
 
 /// The explanation of the file with this name, as the console writes names. None without a name, and for a text that
@@ -53,19 +55,13 @@ pub async fn of_file(
     }))
 }
 
-/// The file that a text of the console names. A name that is no UTF-8 is shown percent-encoded.
-pub fn file_name(state: &NodeHttpState, text: &str) -> Option<FileName> {
-    let name = FileName::new(text.as_bytes()).ok()?;
-    if state.names.find(name.as_bytes()).is_some() {
-        return Some(name);
-    }
+/// The file that an address of the console names by a percent-encoded text. A person may also type the name itself.
+fn file_name(state: &NodeHttpState, text: &str) -> Option<FileName> {
     let decoded = FileName::from_percent(text).ok();
-    Some(decoded.filter(|decoded| state.names.find(decoded.as_bytes()).is_some()).unwrap_or(name))
-}
-
-/// The text by which the console names a file. A name that is no UTF-8 is percent-encoded.
-pub fn shown(name: &NameText) -> String {
-    name.name.clone()
+    let typed = FileName::new(text.as_bytes()).ok();
+    let is_known = |name: &FileName| state.names.find(name.as_bytes()).is_some();
+    let known = [&decoded, &typed].into_iter().flatten().find(|name| is_known(name)).cloned();
+    known.or(decoded).or(typed)
 }
 
 fn size_of(master: &MasterState) -> Option<u64> {
@@ -83,7 +79,7 @@ fn explained(view: &ExplainView, key: &str, beats: &HeartbeatView) -> WhyFile {
     };
     let detail = explanation.back_off.as_ref().map(|held| held.reason.clone());
     let room = view.demand.as_ref().and_then(|demand| demand.room.clone());
-    let name = shown(&view.name);
+    let name = file_text(view.name.clone());
     WhyFile {
         answer,
         passed,
@@ -149,10 +145,12 @@ fn obstacle(usability: HostUsability) -> HostObstacle {
     HostObstacle::of_api(word).unwrap_or(HostObstacle::Usable)
 }
 
-fn commands(name: &str, key: &str) -> CommandLines {
+fn commands(name: &FileText, key: &str) -> CommandLines {
     let path = format!("/files/{key}/explain");
+    let flag = name.is_encoded.then_some("--percent-encoded");
+    let words = ["plan", "--explain", name].into_iter().chain(flag);
     CommandLines {
-        reelyard: ["plan", "--explain", name].map(str::to_owned).to_vec(),
+        reelyard: words.map(str::to_owned).collect(),
         curl: Some(CurlCall { method: "GET".to_owned(), path, ..CurlCall::default() }),
     }
 }

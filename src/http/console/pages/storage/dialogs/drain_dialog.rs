@@ -108,7 +108,7 @@ impl FilesOfDrained {
         let names = most_asked(catalog, &self.only, NAMES_LISTED).into_iter();
         NamedThings {
             sentence: sentences.join(" "),
-            names: names.map(|file| (shown_name(&state.names, file), remark(file))).collect(),
+            names: names.map(|file| (shown_name(&state.names, file).text, remark(file))).collect(),
             things: self.only.len(),
         }
     }
