@@ -395,11 +395,12 @@ fn only_stored_forms_are_read_from_the_store() -> Result<()> {
         let is_format = ["event.rs", "event_v2.rs", "stored.rs", "stored_move.rs", "snapshot.rs"]
             .iter()
             .any(|end| file.ends_with(end));
-        for name in readable_structs(&text).into_iter().filter(|_| in_state && !is_format) {
+        let is_checked = |name: &&str| in_state && !is_format && !name.starts_with("Stored");
+        for name in readable_structs(&text).into_iter().filter(is_checked) {
             assert!(
                 known.contains(&name),
                 "{file}: {name} derives Deserialize, so a row or an event can hold it, and a new field \
-                 would change stored bytes: give it a stored form in state/stored.rs"
+                 would change stored bytes: give it a stored form"
             );
             seen.push(name.to_owned());
         }

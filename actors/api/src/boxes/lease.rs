@@ -2,8 +2,11 @@
 
 use std::sync::Arc;
 
-use reelyard_boxes::box_lease::{EndedLease, Grant, Lease, LeaseAnswer, LeaseEnd, Priority};
+use reelyard_boxes::box_lease::{
+    BoxLeaseRequest, EndedLease, Grant, Lease, LeaseAnswer, LeaseEnd, Priority,
+};
 use reelyard_core::clock::Millis;
+use reelyard_core::event::RequestId;
 use reelyard_protocol::boxes::{BoxNumber, FenceToken, Holder, LeaseId, PoolName, Reason};
 use serde::{Deserialize, Deserializer, Serialize, de};
 use utoipa::ToSchema;
@@ -54,6 +57,23 @@ impl WantedLease {
             request_id: None,
             take_over: false,
         }
+    }
+
+    /// The request for boxes of this pool. Request ids are scoped by pool. The separator is safe: a pool name
+    /// never contains a slash.
+    pub fn of_pool(self, pool: PoolName) -> BoxLeaseRequest {
+        let named = |name: &String| RequestId::of(&format!("{pool}/{name}"), &self.compared());
+        let request = self.request_id.as_ref().map(named);
+        let WantedLease { holder, ttl, wait, priority, count, request_id: _, take_over } = self;
+        let ttl = ttl.map(|Span(ttl)| ttl);
+        BoxLeaseRequest { pool, holder, ttl, wait: wait.0, priority, count, request, take_over }
+    }
+
+    /// The request without the wait and the holder, for the comparison of repeated requests. A client
+    /// that returns may have less time left, and may be another process that continues the same work.
+    fn compared(&self) -> Vec<u8> {
+        let WantedLease { ttl, priority, count, .. } = self;
+        format!("acquire {ttl:?} {} {count}", priority.get()).into_bytes()
     }
 }
 
@@ -320,5 +340,35 @@ impl LeaseInfo {
             ended_by: None,
             reason: None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The request id of a request with this name for a box of this pool.
+    fn request(pool: &str, name: &str, more: &str) -> RequestId {
+        let text = format!("{{\"holder\": \"a\", \"request_id\": \"{name}\"{more}}}");
+        let wanted: WantedLease = serde_json::from_str(&text).unwrap();
+        wanted.of_pool(PoolName::new(pool).unwrap()).request.unwrap()
+    }
+
+    #[test]
+    fn a_request_is_the_same_but_for_its_wait() {
+        let read = |more: &str| request("p", "r", more);
+        assert_eq!(read(""), read(", \"wait\": \"9s\""));
+        for other in [", \"ttl\": \"9s\"", ", \"count\": 2", ", \"priority\": 1"] {
+            assert_ne!(read(""), read(other), "{other}");
+            assert_eq!(read("").name(), read(other).name());
+        }
+    }
+
+    #[test]
+    fn each_pool_has_names_of_its_own() {
+        assert_ne!(request("p", "r", "").name(), request("q", "r", "").name());
+        // The pool separates request names, whatever characters a name contains.
+        assert_ne!(request("p", "q/r", "").name(), request("q", "r", "").name());
+        assert_ne!(request("p", "r", "").name(), request("p", "p/r", "").name());
     }
 }

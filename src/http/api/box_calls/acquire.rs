@@ -7,9 +7,8 @@ use actix_web::http::header::ACCEPT;
 use actix_web::{HttpRequest, HttpResponse, web};
 use bytes::Bytes;
 use reelyard_api::{Granted, QueueWait, Span, WantedLease, refused};
-use reelyard_boxes::box_lease::{AcquireProgress, Acquisition, BoxError, BoxLeaseRequest, Grant};
+use reelyard_boxes::box_lease::{AcquireProgress, Acquisition, BoxError, Grant};
 use reelyard_core::clock::Clock;
-use reelyard_core::event::RequestId;
 use reelyard_protocol::boxes::PoolName;
 use serde::Serialize;
 use tokio::sync::watch;
@@ -75,7 +74,7 @@ pub async fn acquire(
     // The id in the header belongs to its caller.
     let in_header = caller.key().map(|key| format!("{}/header/{key}", caller.name()));
     wanted.request_id = wanted.request_id.or(in_header);
-    let ask = ask(pool.into_inner(), wanted);
+    let ask = wanted.of_pool(pool.into_inner());
     let acquisition = Acquisition::begin(&state.actors.boxes.routes, ask)?;
     let mut stopping = state.stopping.clone();
     if wants_events(&request) {
@@ -95,22 +94,6 @@ pub async fn acquire(
         _ = stopping.wait_for(|stopping| *stopping) => return Err(ProblemResponse::stopped().into()),
     };
     Ok(HttpResponse::Created().json(granted(outcome, &state.clock)?))
-}
-
-fn ask(pool: PoolName, wanted: WantedLease) -> BoxLeaseRequest {
-    // Request ids are scoped by pool. The separator is safe: a pool name never contains a slash.
-    let named = |name: &String| RequestId::of(&format!("{pool}/{name}"), &asked_for(&wanted));
-    let request = wanted.request_id.as_ref().map(named);
-    let WantedLease { holder, ttl, wait, priority, count, request_id: _, take_over } = wanted;
-    let ttl = ttl.map(|Span(ttl)| ttl);
-    BoxLeaseRequest { pool, holder, ttl, wait: wait.0, priority, count, request, take_over }
-}
-
-/// The request without the wait and the holder, for the comparison of repeated requests. A client
-/// that returns may have less time left, and may be another process that continues the same work.
-fn asked_for(wanted: &WantedLease) -> Vec<u8> {
-    let WantedLease { ttl, priority, count, .. } = wanted;
-    format!("acquire {ttl:?} {} {count}", priority.get()).into_bytes()
 }
 
 fn granted(outcome: Result<Grant, BoxError>, clock: &Clock) -> Result<Granted, AcquireRefusal> {
@@ -198,13 +181,6 @@ mod tests {
 
     use super::*;
 
-    /// The request id of a request with this name for a box of this pool.
-    fn request(pool: &str, name: &str, more: &str) -> RequestId {
-        let text = format!("{{\"holder\": \"a\", \"request_id\": \"{name}\"{more}}}");
-        let wanted = serde_json::from_str(&text).unwrap();
-        ask(PoolName::new(pool).unwrap(), wanted).request.unwrap()
-    }
-
     #[test]
     fn events_are_sent_only_if_the_client_accepts_them() {
         let wants = |accept: &str| {
@@ -214,24 +190,6 @@ mod tests {
         assert!(wants("text/event-stream") && wants("text/html, Text/Event-Stream;q=0.9"));
         assert!(!wants("*/*") && !wants("application/json") && !wants(""));
         assert!(!wants_events(&TestRequest::default().to_http_request()));
-    }
-
-    #[test]
-    fn a_request_is_the_same_but_for_its_wait() {
-        let read = |more: &str| request("p", "r", more);
-        assert_eq!(read(""), read(", \"wait\": \"9s\""));
-        for other in [", \"ttl\": \"9s\"", ", \"count\": 2", ", \"priority\": 1"] {
-            assert_ne!(read(""), read(other), "{other}");
-            assert_eq!(read("").name(), read(other).name());
-        }
-    }
-
-    #[test]
-    fn each_pool_has_names_of_its_own() {
-        assert_ne!(request("p", "r", "").name(), request("q", "r", "").name());
-        // The pool separates request names, whatever characters a name contains.
-        assert_ne!(request("p", "q/r", "").name(), request("q", "r", "").name());
-        assert_ne!(request("p", "r", "").name(), request("p", "p/r", "").name());
     }
 
     #[test]

@@ -125,7 +125,7 @@ impl BoxLease {
         let mut touched = BTreeSet::new();
         let mut pools = BTreeSet::new();
         for AppliedEvent { event, result, .. } in applied {
-            if let BoxEvent::Granted(grant) = event {
+            if let Some(grant) = event.grant() {
                 self.on_grant_applied(grant, result, ctx);
                 pools.insert(grant.pool.clone());
                 continue;

@@ -76,8 +76,8 @@ impl BoxMemory {
                 PriorAcquire::Ended(refusal) => return Err(refusal.into()),
             }
         }
-        let (first, renewed) = table.may_ask(ask, self.allocators.get(&ask.pool), going)?;
-        Ok(AcquireDecision::New(RequestedTerms { first, renewed }))
+        let terms = table.may_ask(ask, self.allocators.get(&ask.pool), going)?;
+        Ok(AcquireDecision::New(terms))
     }
 
     /// A request was refused: counted if its pool exists.

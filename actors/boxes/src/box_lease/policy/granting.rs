@@ -10,6 +10,7 @@ use super::decision_context::BoxDecisionContext;
 use super::leases::PriorAcquire;
 use super::memory::BoxMemory;
 use super::memory::queue::WaiterId;
+use super::memory::terms::RequestedTerms;
 use super::memory::waiters::WaiterStage;
 use crate::box_lease::messages::BoxError;
 use crate::box_lease::state::event::{BoxEvent, BoxRefusal, NewGrant};
@@ -72,10 +73,11 @@ impl BoxMemory {
             let numbers = allocator.allocate(count, coming.take());
             let leases = leases.into_iter().zip(numbers).collect();
             let rested_before = allocator.rests.before();
-            let grant = waiter.ask.grant(leases, waiter.term, waiter.ttl, rested_before);
+            let RequestedTerms { first, renewed } = waiter.terms;
+            let grant = waiter.ask.grant(leases, first, renewed, rested_before);
             self.waiters.deadlines.remove(&id);
             self.granting.extend(grant.leases.first().map(|(first, _)| (*first, id)));
-            events.push(BoxEvent::Granted(Box::new(grant)));
+            events.push(grant.into());
         }
         events
     }
@@ -109,7 +111,7 @@ impl BoxMemory {
         let may_be_tried_again =
             matches!(error, CommitError::Busy { .. } | CommitError::DiskFull { .. });
         for event in events {
-            let BoxEvent::Granted(grant) = event else { continue };
+            let Some(grant) = event.grant() else { continue };
             let Some((first, _)) = grant.leases.first() else { continue };
             // It is missing if it was applied meanwhile, or if leadership ended.
             let Some(id) = self.granting.remove(first) else { continue };
@@ -265,7 +267,6 @@ mod tests {
 
     use super::*;
     use crate::box_lease::messages::{AcquireProgress, AcquireTicket, BoxLeaseRequest};
-    use crate::box_lease::policy::memory::terms::RequestedTerms;
     use crate::box_lease::policy::memory::waiters::WaiterListener;
     use crate::box_lease::samples::{TERM, holder, p, table};
     use crate::box_lease::state::box_table::SharedTable;

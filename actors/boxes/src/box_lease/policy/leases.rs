@@ -8,7 +8,7 @@ use reelyard_protocol::boxes::{FenceToken, LeaseId};
 
 use crate::box_lease::messages::BoxLeaseRequest;
 use crate::box_lease::policy::memory::allocator::PoolAllocator;
-use crate::box_lease::policy::memory::terms::LeaseTerms;
+use crate::box_lease::policy::memory::terms::{LeaseTerms, RequestedTerms};
 use crate::box_lease::state::box_table::{BoxTable, FoundLease};
 use crate::box_lease::state::event::{BoxEvent, BoxRefusal};
 use crate::box_lease::state::leases::lease::{EndedLease, Lease};
@@ -68,13 +68,13 @@ impl BoxTable {
     }
 
     /// Whether a request for boxes is valid. The result depends on how many boxes of the holder are
-    /// being taken back. Returns the first term of the leases, and the term after a renewal.
-    pub fn may_ask(
+    /// being taken back.
+    pub(in crate::box_lease) fn may_ask(
         &self,
         ask: &BoxLeaseRequest,
         allocator: Option<&PoolAllocator>,
         going: u32,
-    ) -> Result<(Duration, Duration), BoxRefusal> {
+    ) -> Result<RequestedTerms, BoxRefusal> {
         let pool = self.may_wait(ask)?;
         let spec = pool.spec();
         let ttl = check_ttl(ask.ttl.unwrap_or(spec.ttl_default), spec.ttl_max)?;
@@ -83,8 +83,8 @@ impl BoxTable {
         if spec.quota > 0 && count + ask.count > spec.quota {
             return Err(BoxRefusal::OverQuota { count, most: spec.quota });
         }
-        let term = spec.max_hold.map_or(ttl, |most| ttl.min(most));
-        Ok((term, ttl))
+        let first = spec.max_hold.map_or(ttl, |most| ttl.min(most));
+        Ok(RequestedTerms { first, renewed: ttl })
     }
 
     /// Extends a lease: by `ttl` from now on, or by the term of its first request.
@@ -158,11 +158,10 @@ mod tests {
             change(&mut ask);
             table.may_ask(&ask, None, 0)
         };
-        assert_eq!(may(&table, |_| ()), Ok((secs(10), secs(10))));
-        assert_eq!(
-            may(&table, |ask| ask.ttl = Some(Duration::from_secs(20))),
-            Ok((secs(20), secs(20)))
-        );
+        let terms =
+            |first, renewed| Ok(RequestedTerms { first: secs(first), renewed: secs(renewed) });
+        assert_eq!(may(&table, |_| ()), terms(10, 10));
+        assert_eq!(may(&table, |ask| ask.ttl = Some(Duration::from_secs(20))), terms(20, 20));
         let bad = Err(BoxRefusal::BadTtl { most: ttl_max });
         assert_eq!(may(&table, |ask| ask.ttl = Some(Duration::from_millis(20_001))), bad);
         assert_eq!(may(&table, |ask| ask.ttl = Some(Duration::from_nanos(999_999))), bad);
@@ -181,7 +180,7 @@ mod tests {
         let short = PoolSpec { max_hold: Some(secs(4)), ..spec };
         let put = BoxEvent::PoolPut { pool: p(), spec: Box::new(short) };
         table.apply(Millis(0), &put).unwrap();
-        assert_eq!(may(&table, |_| ()), Ok((secs(4), secs(10))));
+        assert_eq!(may(&table, |_| ()), terms(4, 10));
         table.apply(Millis(0), &BoxEvent::PoolRemoved { pool: p() }).unwrap();
         assert_eq!(may(&table, |_| ()), Err(BoxRefusal::PoolGoes { pool: p() }));
     }

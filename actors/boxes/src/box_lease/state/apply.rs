@@ -158,8 +158,20 @@ impl BoxTable {
                 (record.token, record.slot) = (Some(token), slot);
             }
             pool.hold(&grant.holder);
-            let expires_at = is_logical.then(|| at.after(grant.term));
-            granted.push(Lease { slot, expires_at, ..grant.lease(*id, *number, token, at) });
+            granted.push(Lease {
+                id: *id,
+                pool: grant.pool.clone(),
+                number: *number,
+                slot,
+                token,
+                holder: grant.holder.clone(),
+                granted: at,
+                ttl: grant.ttl,
+                term: grant.term,
+                expires_at: is_logical.then(|| at.after(grant.term)),
+                renewals: 0,
+                request: grant.request,
+            });
         }
         pool.totals.granted += granted.len() as u64;
         self.leases.extend(granted.into_iter().map(|lease| (lease.id, Arc::new(lease))));

@@ -16,7 +16,7 @@ use reelyard_protocol::boxes::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::leases::lease::{Lease, LeaseEnd};
+use super::leases::lease::LeaseEnd;
 use super::pools::spec::{BadSpec, PoolSpec};
 use super::stored::spec_of_event;
 
@@ -241,6 +241,23 @@ pub enum BoxEvent {
     },
 }
 
+impl BoxEvent {
+    /// The grant, if the event is one of any version.
+    pub fn grant(&self) -> Option<&NewGrant> {
+        match self {
+            BoxEvent::Granted(grant) => Some(grant),
+            _ => None,
+        }
+    }
+}
+
+/// The version in which grants are recorded.
+impl From<NewGrant> for BoxEvent {
+    fn from(grant: NewGrant) -> Self {
+        BoxEvent::Granted(Box::new(grant))
+    }
+}
+
 /// Boxes that are granted together.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NewGrant {
@@ -258,33 +275,6 @@ pub struct NewGrant {
     pub request: Option<RequestId>,
     /// Ids whose rest has a lower number may be drawn.
     pub rested_before: u64,
-}
-
-impl NewGrant {
-    /// The lease of one of its boxes, applied at `at`. Its term has not begun, and its box has no id of its
-    /// own.
-    pub(super) fn lease(
-        &self,
-        id: LeaseId,
-        number: BoxNumber,
-        token: FenceToken,
-        at: Millis,
-    ) -> Lease {
-        Lease {
-            id,
-            pool: self.pool.clone(),
-            number,
-            slot: None,
-            token,
-            holder: self.holder.clone(),
-            granted: at,
-            ttl: self.ttl,
-            term: self.term,
-            expires_at: None,
-            renewals: 0,
-            request: self.request,
-        }
-    }
 }
 
 /// The outcome of an applied event.

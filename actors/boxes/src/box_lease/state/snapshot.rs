@@ -14,15 +14,12 @@ use serde::{Deserialize, Serialize};
 
 use super::box_table::{BoxTable, DroppedPool, GrantedRequest};
 use super::event::BoxLogEntry;
-use super::leases::given_terms::{GivenTerms, LeaderMachine};
-use super::leases::lease::{EndedLease, Lease};
+use super::leases::given_terms::{GivenTerms, LeaderMachine, StoredGivenTerms};
+use super::leases::lease::{EndedLease, Lease, StoredEndedLease, StoredLease};
 use super::pools::pool::{BoxRecord, BoxState, Pool};
 use super::pools::slots::Slots;
 use super::pools::spec::PoolSpec;
-use super::stored::{
-    StoredBox, StoredEndedLease, StoredGivenTerms, StoredLease, StoredPoolSpec, StoredPoolTotals,
-    StoredSlots,
-};
+use super::stored::{StoredBox, StoredPoolSpec, StoredPoolTotals, StoredSlots};
 
 /// The first byte of each row.
 const ROW_VERSIONS: RowVersions = 1..=2;

@@ -1,62 +1,22 @@
-//! The stored forms of pools, boxes and leases. Pure.
+//! The stored forms of pools and boxes. The forms of a lease are in its file. Pure.
 //!
 //! **Invariant:** a stored form never changes: snapshots of all earlier versions hold it.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-use reelyard_core::boot::BootId;
 use reelyard_core::clock::Millis;
-use reelyard_core::event::RequestId;
 use reelyard_core::host::HostAddr;
 use reelyard_protocol::boxes::{
-    BoxNumber, FenceToken, Holder, HookOutput, HooksName, LeaseId, PoolName, Reason, SlotId,
+    BoxNumber, FenceToken, Holder, HookOutput, HooksName, LeaseId, SlotId,
 };
 use reelyard_replication::{stored_form, stored_form_of_event};
 use serde::{Deserialize, Serialize};
 
-use super::leases::given_terms::GivenTerms;
-use super::leases::lease::{EndedLease, Lease, LeaseEnd};
+use super::leases::lease::LeaseEnd;
 use super::pools::pool::{BoxRecord, BoxState, Draining, PoolTotals};
 use super::pools::slots::Slots;
 use super::pools::spec::{PoolSpec, SlotRange};
-
-stored_form! {
-    /// The stored fields of a lease.
-    pub(in crate::box_lease) struct StoredLease of Lease {
-        id: LeaseId,
-        pool: PoolName,
-        number: BoxNumber,
-        slot: Option<SlotId>,
-        token: FenceToken,
-        holder: Holder,
-        granted: Millis,
-        ttl: Duration,
-        term: Duration,
-        expires_at: Option<Millis>,
-        renewals: u32,
-        request: Option<RequestId>,
-    }
-}
-
-stored_form! {
-    /// The record of an ended lease.
-    pub(in crate::box_lease) struct StoredEndedLease of EndedLease {
-        lease: StoredLease,
-        at: Millis,
-        how: LeaseEnd,
-        by: Option<String>,
-        reason: Option<Reason>,
-    }
-}
-
-stored_form! {
-    /// The terms that new leaders gave a lease again.
-    pub(in crate::box_lease) struct StoredGivenTerms of GivenTerms {
-        renewals: u32,
-        ends: Vec<(BootId, Duration)>,
-    }
-}
 
 stored_form! {
     /// One box of a pool.

@@ -53,9 +53,9 @@ impl BoxChangeBatch {
             (BoxEvent::PoolRemoved { pool }, BoxOutcome::PoolRemoved { gone }) => {
                 publish(BoxChange::PoolRemoved { pool: pool.clone(), gone: *gone });
             }
-            (BoxEvent::Granted(grant), _) => {
-                let granted = grant.leases.iter().filter_map(|(id, _)| granted(table, *id));
-                granted.for_each(publish);
+            (_, BoxOutcome::Granted { .. }) => {
+                let leases = event.grant().into_iter().flat_map(|grant| &grant.leases);
+                leases.filter_map(|(id, _)| granted(table, *id)).for_each(publish);
             }
             (_, BoxOutcome::Ended { leases }) => {
                 for (pool, change) in leases.iter().filter_map(|id| ended(table, *id)) {

@@ -17,10 +17,7 @@ use crate::box_lease::state::event::BoxRefusal;
 /// One waiting request, including all its repetitions.
 pub(in crate::box_lease) struct LeaseWaiter {
     pub(in crate::box_lease) ask: BoxLeaseRequest,
-    /// How long its leases last first.
-    pub(in crate::box_lease) term: Duration,
-    /// How long they last after a renewal.
-    pub(in crate::box_lease) ttl: Duration,
+    pub(in crate::box_lease) terms: RequestedTerms,
     pub(in crate::box_lease) position: LeaseQueuePosition,
     /// When it arrived, by the monotonic clock.
     pub(in crate::box_lease) came: Duration,
@@ -206,7 +203,6 @@ impl LeaseWaiter {
         stage: WaiterStage,
     ) -> Self {
         let is_counted = stage != WaiterStage::Preparing;
-        let (term, ttl) = (terms.first, terms.renewed);
-        LeaseWaiter { ask, term, ttl, position, came, stage, is_counted, listeners: Vec::new() }
+        LeaseWaiter { ask, terms, position, came, stage, is_counted, listeners: Vec::new() }
     }
 }

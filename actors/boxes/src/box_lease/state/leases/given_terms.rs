@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use reelyard_core::boot::BootId;
 use reelyard_core::clock::Millis;
+use reelyard_replication::stored_form;
 
 /// The clocks of a leader's machine when it began to lead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,6 +64,14 @@ impl GivenTerms {
             self.ends.push((boot, ends));
         }
         is_first
+    }
+}
+
+stored_form! {
+    /// The terms that new leaders gave a lease again.
+    pub(in crate::box_lease) struct StoredGivenTerms of GivenTerms {
+        renewals: u32,
+        ends: Vec<(BootId, Duration)>,
     }
 }
 

@@ -1,10 +1,13 @@
-//! A lease, and how it ends. Pure.
+//! A lease, its end, and their stored forms. Pure.
+//!
+//! **Invariant:** a stored form never changes: snapshots of all earlier versions hold it.
 
 use std::time::Duration;
 
 use reelyard_core::clock::Millis;
 use reelyard_core::event::RequestId;
 use reelyard_protocol::boxes::{BoxNumber, FenceToken, Holder, LeaseId, PoolName, Reason, SlotId};
+use reelyard_replication::stored_form;
 use serde::{Deserialize, Serialize};
 
 /// The right of a holder to a box.
@@ -121,4 +124,33 @@ pub struct EndedLease {
     pub by: Option<String>,
     /// The operator's reason, if it was revoked.
     pub reason: Option<Reason>,
+}
+
+stored_form! {
+    /// The stored fields of a lease.
+    pub(in crate::box_lease) struct StoredLease of Lease {
+        id: LeaseId,
+        pool: PoolName,
+        number: BoxNumber,
+        slot: Option<SlotId>,
+        token: FenceToken,
+        holder: Holder,
+        granted: Millis,
+        ttl: Duration,
+        term: Duration,
+        expires_at: Option<Millis>,
+        renewals: u32,
+        request: Option<RequestId>,
+    }
+}
+
+stored_form! {
+    /// The record of an ended lease.
+    pub(in crate::box_lease) struct StoredEndedLease of EndedLease {
+        lease: StoredLease,
+        at: Millis,
+        how: LeaseEnd,
+        by: Option<String>,
+        reason: Option<Reason>,
+    }
 }
