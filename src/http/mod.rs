@@ -18,6 +18,7 @@ mod login_page;
 mod metrics;
 pub mod node;
 pub mod node_state;
+mod operations;
 pub mod overview;
 mod packed;
 mod passed_files;

@@ -70,7 +70,9 @@ pub async fn authorize(
     mut request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> Result<ServiceResponse<BoxBody>, actix_web::Error> {
-    AuditDetails::remember_caller(&request);
+    if let Some(RequestCaller(caller, _)) = request.extensions().get::<RequestCaller>() {
+        AuditDetails::of(request.request()).actor(&caller.subject);
+    }
     if needed == CallRights::OwnWorker {
         check_own_worker(&mut request).await?;
         AuditDetails::remember_worker(&request);

@@ -12,8 +12,6 @@ use reelyard_access::rights::Subject;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::http::access::RequestCaller;
-
 /// The part of an audited call that only its handler knows. A handler gets it as an argument and adds the
 /// object of the call, and the values before and after it. Never add a secret.
 #[derive(Clone, Debug, Default)]
@@ -64,7 +62,7 @@ impl AuditDetails {
         (collected.before, collected.after) = (before, after);
     }
 
-    /// Names the caller of a call that begins or ends a session itself.
+    /// Names the caller.
     pub fn actor(&self, subject: &Subject) {
         self.0.borrow_mut().actor = Some(AuditActor::of(subject));
     }
@@ -88,15 +86,6 @@ impl AuditDetails {
 
     pub(super) fn collected(&self) -> Ref<'_, CallDetails> {
         self.0.borrow()
-    }
-
-    /// Remembers the caller of this request, once it is known.
-    pub fn remember_caller(request: &ServiceRequest) {
-        let extensions = request.extensions();
-        let Some(details) = extensions.get::<AuditDetails>() else { return };
-        if let Some(RequestCaller(caller, _)) = extensions.get::<RequestCaller>() {
-            details.0.borrow_mut().actor = Some(AuditActor::of(&caller.subject));
-        }
     }
 
     /// Remembers the worker that signed this request.

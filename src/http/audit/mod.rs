@@ -2,7 +2,6 @@
 
 mod call_subject;
 mod details;
-mod operations;
 mod reason;
 mod recording;
 

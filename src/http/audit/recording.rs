@@ -15,8 +15,9 @@ use reelyard_access::audit::{AuditActor, AuditRecord};
 use reelyard_api::ProblemKind;
 
 use super::details::AuditDetails;
-use super::{call_subject, operations, reason};
+use super::{call_subject, reason};
 use crate::http::node_state::NodeHttpState;
+use crate::http::operations;
 
 /// The header with the id of a request. A client may send one; the answer to a change always has it.
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");

@@ -87,7 +87,7 @@ mod tests {
 
     use super::*;
 
-    const ROUTES: &str = include_str!("../console/mod.rs");
+    const ROUTES: &str = include_str!("console/mod.rs");
 
     /// A form that changes only the browser.
     const UNNAMED: &str = "/console/preferences";
