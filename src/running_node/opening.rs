@@ -301,23 +301,25 @@ mod tests {
     #[test]
     fn a_node_starts_with_the_settings_on_record_that_it_had() {
         let (dir, cluster) = (tempfile::tempdir().unwrap(), ClusterId::from(1));
-        let source_and_version = || {
+        let in_force = || {
             let set = vec!["hosts.sources=10.0.0.1:1".to_owned()];
             let own = LoadedNodeConfig::read(Layers { set, ..Layers::default() }).unwrap();
             let (config, running) = with_record(own, dir.path(), cluster);
-            let source = config.yard.hosts.sources[0].to_string();
-            (source, running.record.map(|record| record.version))
+            let mut shown = running.effective.iter();
+            let shown = shown.find(|setting| setting.key == "hosts.sources").unwrap();
+            let (source, origin) = (&config.yard.hosts.sources[0], &shown.origin);
+            (format!("{source} by {origin}"), running.record.map(|record| record.version))
         };
         let had = |sources: &str| {
             let head = format!("# reelyard settings on record 1, cluster {cluster}, version 3");
             let text = format!("{head}\nhosts.sources = {sources}\n");
             std::fs::write(dir.path().join(SETTINGS_CACHE), text).unwrap();
         };
-        let own = ("10.0.0.1:1".to_owned(), None);
-        assert_eq!(source_and_version(), own);
+        let own = ("10.0.0.1:1 by --set hosts.sources".to_owned(), None);
+        assert_eq!(in_force(), own);
         had("[\"10.0.0.9:1\"]");
-        assert_eq!(source_and_version(), ("10.0.0.9:1".to_owned(), Some(3)));
+        assert_eq!(in_force(), ("10.0.0.9:1 by version 3 on record".to_owned(), Some(3)));
         had("[\"no host\"]");
-        assert_eq!(source_and_version(), own);
+        assert_eq!(in_force(), own);
     }
 }
