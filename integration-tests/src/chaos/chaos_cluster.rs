@@ -13,7 +13,7 @@ use super::faults::clock_step::SteppedClocks;
 use super::faults::full_disk::FillableDisk;
 use super::histories::leases::{BOXES, POOL};
 use super::slow_links::{SlowLinks, SlowProxy};
-use crate::probes::waiting::PATIENCE;
+use crate::probes::waiting::{PATIENCE, pause_after};
 use crate::rigs::node_cluster::{NodeCluster, voters};
 use crate::rigs::yard::{ProcessYard, RoleProcess, wait_for};
 
@@ -173,6 +173,7 @@ impl ChaosCluster {
                 return Ok(());
             }
             ensure!(began.elapsed() < PATIENCE, "no other node than {place} leads and is ready");
+            std::thread::sleep(pause_after(began));
         }
     }
 

@@ -26,6 +26,9 @@ const LONGEST: Duration = Duration::from_secs(30);
 /// While two of three nodes are whole, changes pause no longer than this.
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 
+/// Nodes may be behind for this time although there were no faults.
+const WITHOUT_RECOVERY: Duration = Duration::from_secs(5);
+
 /// In a round of this length, the members are changed at least once during a fault.
 const WITH_MEMBER_CHANGES: Duration = Duration::from_secs(60);
 
@@ -96,10 +99,14 @@ fn under_load(
     if let Some(violation) = found? {
         return Ok(Some(violation));
     }
+    let mut recovery = RECOVERY;
     if options.lose_on_purpose {
         lose(runtime, client, histories)?;
+        // No recovery brings the share back.
+        recovery = WITHOUT_RECOVERY;
     }
-    let found = runtime.block_on(histories.final_violation(&cluster.yard.copies(0)));
+    let copies = cluster.yard.copies(0);
+    let found = runtime.block_on(histories.final_violation(&copies, recovery));
     println!("checked: {}", histories.summary());
     Ok(found)
 }

@@ -8,6 +8,7 @@ pub mod console_samples;
 pub mod fixed_pages;
 pub mod node_cluster;
 pub mod old_yard;
+pub mod plain_request;
 pub mod private_authority;
 pub mod running;
 pub mod running_download;

@@ -1,16 +1,14 @@
 //! Clients that change something through several nodes without a pause, and record what they were answered.
 
-use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 
-/// Longest wait for an answer. A node answers much earlier.
-const ANSWER_TIME: Duration = Duration::from_secs(20);
+use super::plain_request::send;
 
 /// The answers to all clients.
 #[derive(Default)]
@@ -108,13 +106,13 @@ impl ClientRecord {
     /// Makes one change.
     fn send(&self, node: SocketAddr, method: &str, path: &str, bearer: &str, body: &str) {
         let began = Instant::now();
-        let answer = exchange(node, (method, path), bearer, body);
+        let answer = send(node, (method, path), bearer, body);
         let took = began.elapsed();
         let mut slowest = self.slowest.lock().unwrap_or_else(PoisonError::into_inner);
         *slowest = took.max(*slowest);
         drop(slowest);
         let why = match answer {
-            Ok(answer) if answer.starts_with("HTTP/1.1 20") => {
+            Ok(answer) if answer.is_success() => {
                 self.acknowledged.fetch_add(1, Ordering::SeqCst);
                 let mut gaps = self.gaps.lock().unwrap_or_else(PoisonError::into_inner);
                 let now = Instant::now();
@@ -122,7 +120,7 @@ impl ClientRecord {
                 gaps.longest = gap.max(gaps.longest);
                 return;
             }
-            Ok(answer) => answer,
+            Ok(answer) => format!("{answer:?}"),
             Err(error) => format!("{error:#}"),
         };
         let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
@@ -130,24 +128,4 @@ impl ClientRecord {
         drop(failures);
         std::thread::sleep(Duration::from_millis(50));
     }
-}
-
-/// Sends one request on a connection of its own, and returns the whole answer.
-fn exchange(
-    node: SocketAddr,
-    (method, path): (&str, &str),
-    bearer: &str,
-    body: &str,
-) -> Result<String> {
-    let mut stream = TcpStream::connect(node).context("connect")?;
-    stream.set_read_timeout(Some(ANSWER_TIME))?;
-    let length = body.len();
-    let request = format!(
-        "{method} {path} HTTP/1.1\r\nHost: {node}\r\n{bearer}\r\nContent-Type: application/json\r\nContent-Length: \
-         {length}\r\nConnection: close\r\n\r\n{body}"
-    );
-    stream.write_all(request.as_bytes()).context("send")?;
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).context("read")?;
-    Ok(answer)
 }

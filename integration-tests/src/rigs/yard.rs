@@ -15,9 +15,10 @@ use reelyard_core::token::SharedToken;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::probes::waiting::PATIENCE;
+use crate::probes::waiting::{PATIENCE, pause_after};
 use crate::rigs::binary;
 use crate::rigs::catalog::catalog_input::{append, event_log_name, selection};
+use crate::rigs::plain_request::{PlainAnswer, get, send};
 
 /// The address of the centre in event logs. A hit there means that no destination could serve the client.
 const WATCHED: Ipv4Addr = Ipv4Addr::new(10, 9, 9, 9);
@@ -383,9 +384,7 @@ impl ProcessYard {
 
     /// A `GET` of the node's API as JSON; `None` unless the status is 200.
     pub fn get(&self, path: &str) -> Option<Value> {
-        let output =
-            self.curl().args(["-f", &format!("http://{}{path}", self.node)]).output().ok()?;
-        serde_json::from_slice(&output.stdout).ok()
+        get(self.node, path, &self.bearer()).ok().filter(PlainAnswer::is_success)?.json()
     }
 
     /// A silent curl with a time limit that calls as the administrator of the node.
@@ -408,9 +407,7 @@ impl ProcessYard {
 
     /// The body of `/readyz`, for any status.
     pub fn readyz(&self) -> Option<String> {
-        let url = format!("http://{}/readyz", self.node);
-        let output = Command::new("curl").args(["-s", "-m", "10", &url]).output().ok()?;
-        String::from_utf8(output.stdout).ok()
+        Some(get(self.node, "/readyz", "").ok()?.body)
     }
 }
 
@@ -428,29 +425,26 @@ pub fn wait_for<T>(
     roles: &[&RoleProcess],
     mut holds: impl FnMut() -> Option<T>,
 ) -> Result<T> {
-    let until = Instant::now() + PATIENCE;
+    let began = Instant::now();
     loop {
         if let Some(found) = holds() {
             return Ok(found);
         }
         let ended = roles.iter().any(|role| role.has_ended());
-        if ended || Instant::now() > until {
+        if ended || began.elapsed() > PATIENCE {
             let logs: Vec<String> = roles.iter().map(|role| role.log_text()).collect();
             let why = if ended { "a process ended by itself" } else { "waited in vain" };
             anyhow::bail!("{why}: {what}\n{}", logs.join("\n---\n"));
         }
-        std::thread::sleep(Duration::from_millis(20));
+        std::thread::sleep(pause_after(began));
     }
 }
 
 /// Waits until the worker at `host`, the process `role`, answers `HEAD /hb`.
 pub fn wait_until_up(host: SocketAddr, role: &RoleProcess) -> Result<()> {
-    let answers = || {
-        let url = format!("http://{host}/hb");
-        let probe = Command::new("curl").args(["-sfI", "-m", "10", &url]).output();
-        probe.is_ok_and(|output| output.status.success()).then_some(())
-    };
-    wait_for("the worker is up", &[role], answers)
+    wait_for("the worker is up", &[role], || {
+        send(host, ("HEAD", "/hb"), "", "").ok().filter(PlainAnswer::is_success).map(drop)
+    })
 }
 
 /// Whether a file holds exactly these bytes.

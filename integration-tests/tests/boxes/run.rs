@@ -23,6 +23,13 @@ fn one_box() -> BoxNode {
     boxes
 }
 
+/// A command with a token. Without one it waits until a node of this host has written its token.
+fn with_token(arguments: &[&str]) -> Command {
+    let mut command = reelyard(arguments);
+    command.env("REELYARD_TOKEN", "open-sesame-open-now");
+    command
+}
+
 fn command(boxes: &BoxNode, options: &[&str], run: &[&str]) -> Command {
     let url = format!("http://{}", boxes.ground.node);
     let mut command = reelyard(&["box", "run", "--url", &url, "--pool", "p"]);
@@ -150,7 +157,7 @@ fn failures_before_the_command_runs_have_their_own_exit_codes() {
     assert_eq!(refused.code, Some(125));
     assert!(refused.err.contains("no pool is named q"), "{}", refused.err);
     let nobody = ["box", "run", "--url", "http://127.0.0.1:9", "--pool", "p", "--", "true"];
-    let nobody = ended(&mut reelyard(&nobody));
+    let nobody = ended(&mut with_token(&nobody));
     assert!(nobody.code == Some(125) && nobody.err.contains("cannot be reached"), "{}", nobody.err);
 }
 
@@ -310,7 +317,7 @@ fn a_lease_after_a_wait_is_renewed_before_the_command_runs() {
     let stub = StubNode::start();
     let url = format!("http://{}", stub.addr);
     let run = ["box", "run", "--url", &url, "--pool", "p", "--wait", "10m", "--", "true"];
-    let mut process = reelyard(&run).stdin(Stdio::null()).spawn().unwrap();
+    let mut process = with_token(&run).stdin(Stdio::null()).spawn().unwrap();
     let asked = stub.next();
     let began = Instant::now();
     let passed = |time: Duration| (began.elapsed() > time).then_some(());
@@ -348,7 +355,7 @@ fn a_grant_during_a_signal_is_released() {
     let stub = StubNode::start();
     let url = format!("http://{}", stub.addr);
     let run = ["box", "run", "--url", &url, "--pool", "p", "--wait", "10m", "--", "true"];
-    let mut process = reelyard(&run).stdin(Stdio::null()).spawn().unwrap();
+    let mut process = with_token(&run).stdin(Stdio::null()).spawn().unwrap();
     // From the node's view its answer is on the way.
     let first = stub.next();
     kill_process(Pid::from_child(&process), Signal::TERM).unwrap();

@@ -58,8 +58,12 @@ fn simulated(options: &SimulationOptions, set: &[&str]) -> Result<SimulationRepo
 #[test]
 fn the_same_seed_gives_the_same_report() -> Result<()> {
     let report = |seed| -> Result<String> {
-        let yard = YardOptions { failures: 0.05, start_fill: Some(97), ..small().yard };
-        let options = SimulationOptions { seed, yard, days: Some(2), ..small() };
+        // Two fifths of the yard.
+        let disk = Some(56 << 30);
+        let yard = YardOptions { disk, failures: 0.05, start_fill: Some(97), ..small().yard };
+        let demand = SyntheticOptions { files: 400, requests_per_day: Some(4_000), ..demand() };
+        let demand = DemandOptions::Synthetic(demand);
+        let options = SimulationOptions { seed, yard, demand, days: Some(2), ..small() };
         Ok(serde_json::to_string(&simulated(&options, &["copies.by_grade_info=true"])?)?)
     };
     let first = report(1)?;
@@ -324,12 +328,13 @@ fn check_svg(svg: &str) -> Result<()> {
 fn modes_are_compared_on_the_same_demand() -> Result<()> {
     let dir = tempfile::tempdir()?;
     let pictures = dir.path().join("pictures").display().to_string();
-    let yard = ["simulate", "--destinations", "4", "--files", "500", "--days", "3"];
-    let compared =
-        |more: &[&str]| run(&[&yard[..], &["--compare", "off,shadow,on"], more].concat());
-    let table = compared(&["--plots", &pictures]);
+    let compared = |yard: &[&str], more: &[&str]| {
+        run(&[&["simulate", "--compare", "off,shadow,on"], yard, more].concat())
+    };
+    let small = ["--destinations", "2", "--files", "100", "--days", "2"];
+    let table = compared(&small, &["--plots", &pictures]);
     ensure!(table.code == Some(0), "{}", table.err);
-    for shown in ["OFF", "SHADOW", "ON", "7 DAYS KNOWN", "hit ratio, day 3", "copied a day"] {
+    for shown in ["OFF", "SHADOW", "ON", "7 DAYS KNOWN", "hit ratio, day 2", "copied a day"] {
         ensure!(table.out.contains(shown), "{shown} is missing in:\n{}", table.out);
     }
     check_svg(&std::fs::read_to_string(Path::new(&pictures).join("comparison.svg"))?)?;
@@ -337,7 +342,8 @@ fn modes_are_compared_on_the_same_demand() -> Result<()> {
     let lines: Vec<&str> = table.err.lines().collect();
     ensure!(lines.len() == 2 && lines[0].starts_with("simulated in"), "{lines:?}");
 
-    let json: serde_json::Value = serde_json::from_str(&compared(&["--json"]).out)?;
+    let yard = ["--destinations", "4", "--files", "500", "--days", "3"];
+    let json: serde_json::Value = serde_json::from_str(&compared(&yard, &["--json"]).out)?;
     let modes = json.as_array().context("an array")?;
     let words: Vec<_> = modes.iter().map(|one| one["mode"].clone()).collect();
     ensure!(words == ["off", "shadow", "on"], "{words:?}");

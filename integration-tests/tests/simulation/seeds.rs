@@ -68,13 +68,11 @@ fn fresh_seeds_hold() {
 
 #[test]
 fn the_same_seed_happens_the_same_way_twice() {
-    for seed in [1, 42] {
-        let (first, second) = (run(seed), run(seed));
-        let differs = first.tail.iter().zip(&second.tail).find(|(first, second)| first != second);
-        assert_eq!(differs, None, "seed {seed}");
-        assert_eq!((first.trace, first.figures), (second.trace, second.figures), "seed {seed}");
-    }
-    assert_ne!(run(1).trace, run(2).trace);
+    let (first, second) = (run(42), run(42));
+    let differs = first.tail.iter().zip(&second.tail).find(|(first, second)| first != second);
+    assert_eq!(differs, None);
+    assert_eq!((first.trace, first.figures), (second.trace, second.figures));
+    assert_ne!(first.trace, run(1).trace);
 }
 
 /// The order in which tasks wake and the order of hash maps differ between processes. A trace must not show it.

@@ -110,8 +110,8 @@ impl ChaosHistories {
             .or_else(|| self.notifications.violation())
     }
 
-    /// The first violation after the load and all faults have ended.
-    pub async fn final_violation(&self, copies: &Path) -> Option<String> {
+    /// The first violation after the load and all faults have ended. Nodes may lack something for this time.
+    pub async fn final_violation(&self, copies: &Path, recovery: Duration) -> Option<String> {
         for node in 0..3 {
             let shares = || async {
                 match shares::live_shares(&self.client, node).await {
@@ -119,15 +119,15 @@ impl ChaosHistories {
                     None => Some("it does not answer".to_owned()),
                 }
             };
-            if let Some(why) = within_recovery(shares).await {
+            if let Some(why) = within(recovery, shares).await {
                 return Some(format!("{}: {why}", NodePlace(node)));
             }
         }
         let notified = || async { self.notifications.missing() };
-        if let Some(why) = within_recovery(notified).await {
+        if let Some(why) = within(recovery, notified).await {
             return Some(why);
         }
-        if let Some(why) = within_recovery(|| self.tasks.missing(&self.client, copies)).await {
+        if let Some(why) = within(recovery, || self.tasks.missing(&self.client, copies)).await {
             return Some(why);
         }
         self.violation()
@@ -150,14 +150,14 @@ impl ChaosHistories {
 }
 
 /// Looks again until nothing is missing. The last finding, if something is still missing after the recovery.
-async fn within_recovery<F>(mut look: impl FnMut() -> F) -> Option<String>
+async fn within<F>(recovery: Duration, mut look: impl FnMut() -> F) -> Option<String>
 where
     F: Future<Output = Option<String>>,
 {
     let began = Instant::now();
     loop {
         let found = look().await?;
-        if began.elapsed() >= RECOVERY {
+        if began.elapsed() >= recovery {
             return Some(found);
         }
         sleep(Duration::from_millis(200)).await;

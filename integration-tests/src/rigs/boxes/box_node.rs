@@ -7,6 +7,7 @@ use anyhow::{Context, Result};
 use serde_json::{Value, json};
 
 use crate::rigs::binary::{ProgramOutput, ended, reelyard};
+use crate::rigs::plain_request::{PlainAnswer, get, send};
 use crate::rigs::yard::{ProcessYard, RoleProcess, wait_for};
 
 /// A node and its directory.
@@ -31,10 +32,7 @@ pub struct BoxNodeResponse {
 impl BoxNodeResponse {
     fn read(output: Vec<u8>) -> Result<Self> {
         let text = String::from_utf8(output)?;
-        let (head, body) = text.split_once("\r\n\r\n").with_context(|| format!("cut: {text}"))?;
-        let status = head.split(' ').nth(1).context("no status")?.parse()?;
-        let body = serde_json::from_str(body).unwrap_or(Value::Null);
-        Ok(BoxNodeResponse { status, head: head.to_lowercase(), body })
+        Ok(PlainAnswer::read(&text).with_context(|| format!("cut: {text}"))?.into())
     }
 
     /// The last part of the problem type; empty when the body is not a problem.
@@ -47,6 +45,13 @@ impl BoxNodeResponse {
     pub fn header(&self, name: &str) -> Option<&str> {
         let mut lines = self.head.lines().filter_map(|line| line.split_once(": "));
         lines.find(|(key, _)| *key == name).map(|(_, value)| value.trim())
+    }
+}
+
+impl From<PlainAnswer> for BoxNodeResponse {
+    fn from(PlainAnswer { status, head, body }: PlainAnswer) -> Self {
+        let body = serde_json::from_str(&body).unwrap_or(Value::Null);
+        BoxNodeResponse { status, head: head.to_lowercase(), body }
     }
 }
 
@@ -114,9 +119,11 @@ impl BoxNode {
     pub fn until_it_decides(&self) -> Result<()> {
         wait_for("the node decides", &[&self.node], || {
             // No client has this lease: only the leader can say that.
-            let path = "/leases/AAAAAAAAAAAAAAAAAAAAAA/verify";
-            let asked = self.curl("POST", path, Some(&json!({ "token": 0 })), &[]).output().ok()?;
-            (BoxNodeResponse::read(asked.stdout).ok()?.kind() == "unknown-lease").then_some(())
+            let path = "/api/v1/leases/AAAAAAAAAAAAAAAAAAAAAA/verify";
+            let body = json!({ "token": 0 }).to_string();
+            let asked =
+                send(self.ground.node, ("POST", path), &self.ground.bearer(), &body).ok()?;
+            (BoxNodeResponse::from(asked).kind() == "unknown-lease").then_some(())
         })
     }
 
@@ -158,8 +165,13 @@ impl BoxNode {
     }
 
     /// Sends a GET to the API.
+    ///
+    /// # Panics
+    /// Panics when the node does not answer.
     pub fn get(&self, path: &str) -> BoxNodeResponse {
-        self.ask("GET", path, None)
+        let answer = get(self.ground.node, &format!("/api/v1{path}"), &self.ground.bearer());
+        let failed = |error| panic!("{path}: {error}\n{}", self.node.log_text());
+        answer.unwrap_or_else(failed).into()
     }
 
     /// Starts a POST whose answer the node delays.

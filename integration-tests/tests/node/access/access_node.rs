@@ -1,11 +1,12 @@
-//! A node with its command line, and curl.
+//! A node with its command line.
 
 use anyhow::{Result, ensure};
 use reelyard_integration_tests::rigs::binary::{ProgramOutput, run};
+use reelyard_integration_tests::rigs::plain_request::send;
 use reelyard_integration_tests::rigs::yard::{ProcessYard, RoleProcess, wait_for};
 use serde_json::Value;
 
-/// A node with the command line and curl on the same host.
+/// A node with the command line on the same host.
 pub struct AccessNode {
     pub ground: ProcessYard,
     pub node: RoleProcess,
@@ -47,15 +48,9 @@ impl AccessNode {
         header: &str,
         body: Option<&Value>,
     ) -> (u16, Value) {
-        let mut curl = std::process::Command::new("curl");
-        curl.args(["-s", "-m", "20", "-w", "\n%{http_code}", "-X", method, "-H", header]);
-        if let Some(body) = body {
-            curl.args(["-H", "content-type: application/json", "-d", &body.to_string()]);
-        }
-        let output = curl.arg(format!("http://{}{path}", self.ground.node)).output().unwrap();
-        let text = String::from_utf8(output.stdout).unwrap();
-        let (body, status) = text.rsplit_once('\n').unwrap();
-        (status.parse().unwrap(), serde_json::from_str(body).unwrap_or(Value::Null))
+        let body = body.map(Value::to_string).unwrap_or_default();
+        let answer = send(self.ground.node, (method, path), header, &body).unwrap_or_default();
+        (answer.status, serde_json::from_str(&answer.body).unwrap_or(Value::Null))
     }
 
     /// Status and detail of a call with this token.

@@ -22,7 +22,8 @@ struct WorkerYard {
 impl WorkerYard {
     fn start() -> Result<Self> {
         let ground = ProcessYard::new(1, 1)?;
-        let yard = AccessNode::over(ground, &[])?;
+        // A host is asked often, so that a trouble with its token is seen soon.
+        let yard = AccessNode::over(ground, &[("calls.changes_interval", "500ms")])?;
         let of = |host: String, name: &str| -> Result<PathBuf> {
             let file = yard.ground.path(name);
             std::fs::write(&file, yard.done(&["token", "create", "--worker", &host])?)?;
@@ -41,10 +42,16 @@ impl WorkerYard {
         wait_for(what, &[&self.yard.node, &self.source, &self.destination], holds)
     }
 
-    /// Copies a new file from the source to the destination.
-    fn copy(&self, name: &str) -> Result<()> {
+    /// Wants a copy of a new file. The order ends the call in which the destination waits for one.
+    fn order(&self, name: &str) -> Result<Vec<u8>> {
         let bytes = self.yard.ground.master(name.as_bytes(), 2 << 20)?;
         self.yard.ground.grade(&[name.as_bytes()])?;
+        Ok(bytes)
+    }
+
+    /// Copies a new file from the source to the destination.
+    fn copy(&self, name: &str) -> Result<()> {
+        let bytes = self.order(name)?;
         let path = self.yard.ground.copies(0).join(name);
         self.wait(name, || holds(&path, &bytes).then_some(()))
     }
@@ -189,6 +196,7 @@ fn a_rotated_worker_token_is_visible_everywhere_until_the_worker_has_it() -> Res
         );
         (shown && warned && metrics.out.contains(&metric)).then_some(())
     })?;
+    workers.order("b.mpg")?;
     workers.wait("the trouble in both logs", || {
         let node = yard.node.log_text().contains("the calls of a worker are refused");
         let worker = workers.destination.log_text().contains("another token than this worker");
@@ -218,17 +226,15 @@ fn an_expired_worker_token_is_named_on_both_sides() -> Result<()> {
         let hosts = yard.ground.get("/api/v1/hosts")?;
         let trouble =
             hosts["items"].as_array()?.iter().find_map(|one| one["token_trouble"].as_str());
-        let worker = workers.destination.log_text().contains("refuses the token of this worker");
-        (trouble.is_some_and(|trouble| trouble.contains("expired at")) && worker).then_some(())
+        trouble.is_some_and(|trouble| trouble.contains("expired at")).then_some(())
     })?;
-    workers.yard.ground.master(b"late.mpg", 1000)?;
-    workers.yard.ground.grade(&[b"late.mpg"])?;
-    workers.wait("the trouble in tasks", || {
+    workers.order("late.mpg")?;
+    workers.wait("the trouble in tasks and in the log of the worker", || {
         let tasks = yard.ground.get("/api/v1/tasks?state=open")?;
         let reason = tasks["items"][0]["reason"].as_str()?;
-        reason.contains("refused").then_some(())
-    })?;
-    Ok(())
+        let worker = workers.destination.log_text().contains("refuses the token of this worker");
+        (reason.contains("refused") && worker).then_some(())
+    })
 }
 
 #[test]

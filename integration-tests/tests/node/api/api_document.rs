@@ -2,10 +2,8 @@
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::OsStr;
 use std::net::Ipv4Addr;
 use std::path::Path;
-use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use anyhow::{Context, Result, ensure};
@@ -13,6 +11,7 @@ use reelyard_api::ProblemKind;
 use reelyard_integration_tests::probes::api_document::ApiDocument;
 use reelyard_integration_tests::probes::event_reader::EventReader;
 use reelyard_integration_tests::rigs::binary;
+use reelyard_integration_tests::rigs::plain_request::{PlainAnswer, send};
 use reelyard_integration_tests::rigs::yard::{
     ProcessYard, RoleProcess, free_addr, holds, wait_for,
 };
@@ -32,22 +31,9 @@ struct DocumentYard {
     token: Cell<u64>,
 }
 
-/// The status, type and body of an answer.
-struct DocumentResponse {
-    status: u16,
-    head: String,
-    body: String,
-}
-
-impl DocumentResponse {
-    fn header(&self, name: &str) -> Option<&str> {
-        let mut lines = self.head.lines().filter_map(|line| line.split_once(": "));
-        lines.find(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value.trim())
-    }
-
-    fn json(&self) -> Option<Value> {
-        serde_json::from_str(&self.body).ok()
-    }
+/// The header with the shared token.
+fn authorization() -> String {
+    format!("Authorization: Bearer {TOKEN}")
 }
 
 impl DocumentYard {
@@ -107,25 +93,17 @@ impl DocumentYard {
         wait_for(what, &self.roles.iter().collect::<Vec<_>>(), holds)
     }
 
-    fn curl<S: AsRef<OsStr>>(&self, method: &str, path: &str, more: &[S]) -> DocumentResponse {
-        let mut command = Command::new("curl");
-        command.args(["-s", "-i", "-m", "20", "-X", method]).args(more);
-        command.args(["-H", &format!("Authorization: Bearer {TOKEN}")]);
-        let output = command.arg(format!("http://{}{path}", self.ground.node)).output().unwrap();
-        // The export of the audit is compressed.
-        let text = String::from_utf8_lossy(&output.stdout);
-        let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
-        let status = head.split(' ').nth(1).and_then(|status| status.parse().ok());
-        let (head, body) = (head.to_owned(), body.to_owned());
-        DocumentResponse { status: status.unwrap_or_default(), head, body }
+    /// Sends a request with the shared token, and with this body if it is not empty.
+    fn call(&self, method: &str, path: &str, body: &str) -> PlainAnswer {
+        send(self.ground.node, (method, path), &authorization(), body).unwrap_or_default()
     }
 
-    fn get(&self, path: &str) -> DocumentResponse {
-        self.curl::<&str>("GET", path, &[])
+    fn get(&self, path: &str) -> PlainAnswer {
+        self.call("GET", path, "")
     }
 
     /// Checks one answer of the call with the path `template` in the document.
-    fn check(&self, template: &str, method: &str, answer: &DocumentResponse) -> Result<()> {
+    fn check(&self, template: &str, method: &str, answer: &PlainAnswer) -> Result<()> {
         let kind = answer.header("content-type").unwrap_or_default();
         let body = match kind {
             "application/gzip" => Some(Value::String(answer.body.clone())),
@@ -149,12 +127,12 @@ impl DocumentYard {
         }
         if template == "/api/v1/sessions/{id}" {
             let body = self.body_of("/api/v1/sessions", "POST");
-            let session = self.curl("POST", "/api/v1/sessions", &body).json().unwrap();
+            let session = self.call("POST", "/api/v1/sessions", &body).json().unwrap();
             return template.replace("{id}", session["id"].as_str().unwrap());
         }
         if template.starts_with("/api/v1/shares/{id}") {
             let share =
-                self.curl("POST", "/api/v1/shares", &self.body_of("/api/v1/shares", "POST"));
+                self.call("POST", "/api/v1/shares", &self.body_of("/api/v1/shares", "POST"));
             return template.replace("{id}", share.json().unwrap()["id"].as_str().unwrap());
         }
         if template.contains("{pool}") || template.starts_with("/api/v1/leases/") {
@@ -185,8 +163,7 @@ impl DocumentYard {
         static NAMES: AtomicU32 = AtomicU32::new(0);
         let name = format!("name-{}", NAMES.fetch_add(1, Ordering::Relaxed));
         let body = format!("{{\"name\":\"{name}\",\"role\":\"viewer\"}}");
-        let json = ["-H", "content-type: application/json", "-d", &body];
-        let added = self.curl("POST", list, &json);
+        let added = self.call("POST", list, &body);
         assert_eq!(added.status, 201, "{}", added.body);
         added.json().unwrap()
     }
@@ -195,31 +172,30 @@ impl DocumentYard {
     fn filled_of_boxes(&self, template: &str) -> String {
         static POOLS: AtomicU32 = AtomicU32::new(0);
         let pool = format!("pool-{}", POOLS.fetch_add(1, Ordering::Relaxed));
-        let json = ["-H", "content-type: application/json", "-d"];
         let of_pool = format!("/api/v1/pools/{pool}");
-        let put = self.curl("PUT", &of_pool, &[&json[..], &[r#"{"size":2}"#]].concat());
+        let put = self.call("PUT", &of_pool, r#"{"size":2}"#);
         assert_eq!(put.status, 201, "{}", put.body);
         if template.ends_with("/unquarantine") {
             let out = format!("{of_pool}/boxes/1/quarantine");
-            self.curl("POST", &out, &[&json[..], &[r#"{"reason":"a test"}"#]].concat());
+            self.call("POST", &out, r#"{"reason":"a test"}"#);
         }
         let leases = format!("{of_pool}/leases");
-        let lease = self.curl("POST", &leases, &[&json[..], &[r#"{"holder":"a"}"#]].concat());
+        let lease = self.call("POST", &leases, r#"{"holder":"a"}"#);
         let lease = lease.json().unwrap();
         self.token.set(lease["token"].as_u64().unwrap());
         let id = lease["lease_id"].as_str().unwrap();
         template.replace("{pool}", &pool).replace("{number}", "1").replace("{id}", id)
     }
 
-    /// The options of curl for the body of a call, if it needs one.
-    fn body_of(&self, template: &str, method: &str) -> Vec<String> {
-        let Some(body) = body_template(template, method) else { return Vec::new() };
+    /// The body of a call. Empty if it needs none.
+    fn body_of(&self, template: &str, method: &str) -> String {
+        let Some(body) = body_template(template, method) else { return String::new() };
         let mut body = body.replace("{token}", &self.token.get().to_string());
         if template == "/api/v1/sessions" {
             let token = self.added_to("/api/v1/tokens");
             body = body.replace("{secret}", token["token"].as_str().unwrap());
         }
-        vec!["-H".to_owned(), "content-type: application/json".to_owned(), "-d".to_owned(), body]
+        body
     }
 }
 
@@ -278,14 +254,13 @@ fn every_call_of_the_document_is_there_and_no_other_method() -> Result<()> {
         let path = yard.filled(&call.path, &call.method);
         if EVENTS.contains(&call.path.as_str()) {
             // The answer is an endless stream: the test reads its events instead.
-            let token = format!("Authorization: Bearer {TOKEN}");
-            let more = ["-H", &token, "-H", "Last-Event-ID: none"];
+            let more = ["-H", &authorization(), "-H", "Last-Event-ID: none"];
             let reset = EventReader::open_at(&yard.ground, &call.path, &more)?.next()?;
             let kind = "text/event-stream";
             yard.document.check(&call.path, "GET", 200, kind, Some(&reset.data))?;
             continue;
         }
-        let answer = yard.curl(&call.method, &path, &yard.body_of(&call.path, &call.method));
+        let answer = yard.call(&call.method, &path, &yard.body_of(&call.path, &call.method));
         let done = match (call.method.as_str(), call.path.as_str()) {
             // Every file is copied, and there is no other host for a copy.
             ("POST", path) if path.starts_with("/api/v1/tasks") => answer.status == 409,
@@ -314,7 +289,7 @@ fn every_call_of_the_document_is_there_and_no_other_method() -> Result<()> {
             if method == "GET" && EVENTS.contains(&template) {
                 continue;
             }
-            let answer = yard.curl::<&str>(method, &path, &[]);
+            let answer = yard.call(method, &path, "");
             assert_eq!(answer.status == 405, !methods.contains(method), "{method} {path}");
             if answer.status == 405 {
                 let allow: BTreeSet<&str> = answer.header("allow").unwrap().split(", ").collect();
@@ -406,16 +381,15 @@ fn refusals_match_the_document() -> Result<()> {
     for call in yard.document.calls()? {
         let path = yard.filled(&call.path, &call.method);
         let unknown = format!("{path}?no-such-parameter=1");
-        let answer = yard.curl(&call.method, &unknown, &yard.body_of(&call.path, &call.method));
+        let answer = yard.call(&call.method, &unknown, &yard.body_of(&call.path, &call.method));
         assert_eq!(answer.status, 400, "{unknown}: {}", answer.body);
         yard.check(&call.path, &call.method, &answer)?;
         if (call.method.as_str(), call.path.as_str()) == ("POST", "/api/v1/sessions") {
             // A login needs no token.
             continue;
         }
-        let url = format!("http://{}{path}", yard.ground.node);
-        let output = Command::new("curl").args(["-s", "-X", &call.method, &url]).output()?;
-        let problem: Value = serde_json::from_slice(&output.stdout)?;
+        let answer = send(yard.ground.node, (&call.method, &path), "", "")?;
+        let problem = answer.json().context("no problem")?;
         assert_eq!(problem["status"], 401, "{path}: {problem}");
         // A caller on the same host can find the token. A worker signs its calls.
         let is_named = problem["token_file"].is_string();
@@ -423,25 +397,25 @@ fn refusals_match_the_document() -> Result<()> {
         let body = Some(&problem);
         yard.document.check(&call.path, &call.method, 401, "application/problem+json", body)?;
     }
-    for (method, template, path, more) in [
-        ("GET", "/api/v1/tasks/{id}", "/api/v1/tasks/17", vec![]),
-        ("DELETE", "/api/v1/tasks/{id}", "/api/v1/tasks/17", vec![]),
-        ("POST", "/api/v1/hosts/{host}/reset", "/api/v1/hosts/192.0.2.1:1/reset", vec![]),
-        ("POST", "/api/v1/hosts/{host}/probe", "/api/v1/hosts/192.0.2.1:1/probe", vec![]),
-        ("GET", "/api/v1/workers/{host}/tasks", "/api/v1/workers/192.0.2.1:1/tasks", vec![]),
+    for (method, template, path, body) in [
+        ("GET", "/api/v1/tasks/{id}", "/api/v1/tasks/17", String::new()),
+        ("DELETE", "/api/v1/tasks/{id}", "/api/v1/tasks/17", String::new()),
+        ("POST", "/api/v1/hosts/{host}/reset", "/api/v1/hosts/192.0.2.1:1/reset", String::new()),
+        ("POST", "/api/v1/hosts/{host}/probe", "/api/v1/hosts/192.0.2.1:1/probe", String::new()),
+        ("GET", "/api/v1/workers/{host}/tasks", "/api/v1/workers/192.0.2.1:1/tasks", String::new()),
         (
             "POST",
             "/api/v1/workers/{host}/reports",
             "/api/v1/workers/192.0.2.1:1/reports",
             yard.body_of("/api/v1/workers/{host}/reports", "POST"),
         ),
-        ("GET", "/api/v1/hosts/{host}", "/api/v1/hosts/192.0.2.1:1", vec![]),
-        ("DELETE", "/api/v1/hosts/{host}", "/api/v1/hosts/192.0.2.1:1", vec![]),
+        ("GET", "/api/v1/hosts/{host}", "/api/v1/hosts/192.0.2.1:1", String::new()),
+        ("DELETE", "/api/v1/hosts/{host}", "/api/v1/hosts/192.0.2.1:1", String::new()),
         (
             "DELETE",
             "/api/v1/hosts/{host}",
             &format!("/api/v1/hosts/{}", yard.ground.destination(0)),
-            vec![],
+            String::new(),
         ),
         (
             "PUT",
@@ -453,11 +427,16 @@ fn refusals_match_the_document() -> Result<()> {
             "POST",
             "/api/v1/workers/{host}/reports",
             "/api/v1/workers/192.0.2.1:1/reports",
-            ["-H", "content-type: application/json", "-d", "{"].map(str::to_owned).to_vec(),
+            "{".to_owned(),
         ),
-        ("POST", "/api/v1/workers/{host}/reports", "/api/v1/workers/192.0.2.1:1/reports", vec![]),
+        (
+            "POST",
+            "/api/v1/workers/{host}/reports",
+            "/api/v1/workers/192.0.2.1:1/reports",
+            String::new(),
+        ),
     ] {
-        let answer = yard.curl(method, path, &more);
+        let answer = yard.call(method, path, &body);
         assert!((400..500).contains(&answer.status), "{method} {path}: {}", answer.body);
         yard.check(template, method, &answer)?;
     }

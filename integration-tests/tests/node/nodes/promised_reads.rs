@@ -4,7 +4,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use reelyard_integration_tests::rigs::node_cluster::{CurlAnswer, NodeCluster};
+use reelyard_integration_tests::rigs::node_cluster::NodeCluster;
+use reelyard_integration_tests::rigs::plain_request::PlainAnswer;
 use reelyard_integration_tests::rigs::yard::wait_for;
 use serde_json::Value;
 
@@ -29,7 +30,7 @@ fn add_token(cluster: &NodeCluster, index: usize, name: &str) -> Result<u64> {
     Ok(applied.parse()?)
 }
 
-fn read(cluster: &NodeCluster, index: usize, query: &str) -> Result<CurlAnswer> {
+fn read(cluster: &NodeCluster, index: usize, query: &str) -> Result<PlainAnswer> {
     let path = format!("{TOKENS}?limit=1000{query}");
     cluster.request(index, "GET", &path, "").context("no answer")
 }

@@ -235,7 +235,7 @@ async fn korean_pages_are_accessible_in_a_narrow_window_and_reflow() -> Result<(
     Ok(())
 }
 
-/// The pages of a node with data. Their colours and sizes are those of the samples. The pictures are for people.
+/// The pages of a node with data. Their colours and sizes are those of the samples. Pictures are for people.
 pub(super) async fn axe_finds_nothing(yard: &ConsoleYard, browser: &Browser) -> Result<()> {
     watch(browser).await?;
     browser.resize(WIDE.0, WIDE.1).await?;
@@ -265,11 +265,7 @@ pub(super) async fn axe_finds_nothing(yard: &ConsoleYard, browser: &Browser) -> 
         browser.open(&format!("{}/console{page}", yard.url())).await?;
         let lines = violations(browser, AxeRules::WithoutColours).await?;
         found.extend(lines.into_iter().map(|line| format!("{page}: {line}")));
-        keep_picture(browser, page, "wide").await?;
-        set_theme(browser, "dark").await?;
-        browser.resize(NARROW.0, NARROW.1).await?;
-        keep_picture(browser, page, "narrow").await?;
-        browser.resize(WIDE.0, WIDE.1).await?;
+        keep_pictures(browser, page).await?;
     }
     found.extend(open_parts(yard, browser).await?);
     found.extend(in_high_contrast(yard, browser).await?);
@@ -277,6 +273,18 @@ pub(super) async fn axe_finds_nothing(yard: &ConsoleYard, browser: &Browser) -> 
     let errors = browser.console_errors().await?;
     ensure!(errors.is_empty(), "{errors:?}");
     Ok(())
+}
+
+/// Pictures of a page in a wide window, and in a narrow one in the dark.
+async fn keep_pictures(browser: &Browser, page: &str) -> Result<()> {
+    if !are_pictures_wanted() {
+        return Ok(());
+    }
+    keep_picture(browser, page, "wide").await?;
+    set_theme(browser, "dark").await?;
+    browser.resize(NARROW.0, NARROW.1).await?;
+    keep_picture(browser, page, "narrow").await?;
+    browser.resize(WIDE.0, WIDE.1).await
 }
 
 /// The palette, the sheet of keys and the menus, which are closed on a page that was just opened.
@@ -323,8 +331,16 @@ async fn in_high_contrast(yard: &ConsoleYard, browser: &Browser) -> Result<Vec<S
     Ok(found)
 }
 
-/// Keeps the picture of a page in `target/console-pictures`, for people who compare it with the design.
+/// Whether somebody wants the pictures of the pages, to compare them with the design. They check nothing.
+fn are_pictures_wanted() -> bool {
+    std::env::var_os("REELYARD_CONSOLE_PICTURES").is_some()
+}
+
+/// Keeps the picture of a page in `target/console-pictures` if `REELYARD_CONSOLE_PICTURES` is set.
 pub(super) async fn keep_picture(browser: &Browser, page: &str, window: &str) -> Result<()> {
+    if !are_pictures_wanted() {
+        return Ok(());
+    }
     let target = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
     let folder = target.parent().unwrap_or(&target).join("console-pictures");
     std::fs::create_dir_all(&folder)?;
