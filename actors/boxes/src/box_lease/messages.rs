@@ -217,6 +217,8 @@ pub struct ReleaseLease {
     pub lease: LeaseId,
     /// The lease's fencing token.
     pub token: FenceToken,
+    /// The idempotency key; none if no caller will repeat the request.
+    pub request: Option<RequestId>,
 }
 
 /// Takes a lease away from its holder.

@@ -67,6 +67,11 @@ pub fn ask(holder: &str, wait: u64) -> BoxLeaseRequest {
     BoxLeaseRequest { wait: seconds(wait), ..BoxLeaseRequest::one(p(), holder) }
 }
 
+/// The release of a lease by a caller who does not repeat it.
+pub fn release_of(lease: &Lease) -> ReleaseLease {
+    ReleaseLease { lease: lease.id, token: lease.token, request: None }
+}
+
 /// A host address that ends with `number`.
 pub fn host(number: u8) -> HostAddr {
     HostAddr::from(std::net::SocketAddr::from(([10, 0, 0, number], 8888)))
@@ -188,7 +193,7 @@ impl BoxYard {
 
     /// Releases the box of a lease.
     pub async fn release(&self, lease: &Lease) -> Result<(), BoxError> {
-        self.send(ReleaseLease { lease: lease.id, token: lease.token }).await
+        self.send(release_of(lease)).await
     }
 
     /// Renews a lease.

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use reelyard_api::{Granted, GrantedLease};
 use reelyard_boxes::box_lease::{BoxLeaseRequest, ReleaseLease, RenewLease};
+use reelyard_core::event::RequestId;
 use reelyard_protocol::boxes::{FenceToken, Holder, LeaseId};
 
 use crate::simulation::environment::context::Context;
@@ -221,7 +222,10 @@ impl SimulatedJob {
         if *tries > MOST_TRIES || boxes.is_empty() {
             return self.rest(context);
         }
-        let of = |held: &HeldBox| ReleaseLease { lease: held.lease, token: held.token };
+        let of = |held: &HeldBox| {
+            let request = RequestId::of(&format!("release {}", held.lease), b"a job");
+            ReleaseLease { lease: held.lease, token: held.token, request: Some(request) }
+        };
         let all: Vec<ReleaseLease> = boxes.iter().map(of).collect();
         for release in all {
             let purpose = PendingJobCall::Release(release.lease);

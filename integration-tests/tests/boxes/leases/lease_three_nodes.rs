@@ -4,14 +4,14 @@
 use std::time::Duration;
 
 use reelyard_boxes::box_lease::{
-    BoxError, BoxLeaseRequest, BoxLeaseSettings, PoolSpec, ReleaseLease, VerifyLease,
+    BoxError, BoxLeaseRequest, BoxLeaseSettings, PoolSpec, VerifyLease,
 };
 use reelyard_core::clock::{Clock, Millis};
 use reelyard_core::event::{PieceId, RequestId};
 use reelyard_integration_tests::fakes::memory_hub::{MemoryHub, NODES};
 use reelyard_integration_tests::probes::waiting::{eventually, eventually_some};
 use reelyard_integration_tests::rigs::boxes::box_yard::{
-    BoxYard, START, ScriptedHosts, ask, nth_token, one, p, seconds,
+    BoxYard, START, ScriptedHosts, ask, nth_token, one, p, release_of, seconds,
 };
 use reelyard_integration_tests::rigs::running::on_a_system;
 use reelyard_journal::JournalOptions;
@@ -76,7 +76,7 @@ fn leases_and_tokens_continue_under_the_next_leader_and_waits_end() {
         assert_eq!(yards[new].verify(&lease), Ok(()));
         hub.heal();
         eventually("the old leader knows of it", || yards[old].verify(&next).is_ok()).await;
-        let late = ReleaseLease { lease: other.id, token: other.token };
+        let late = release_of(&other);
         assert!(yards[old].send(late).await.is_err());
         let granted: Vec<_> =
             yards.iter().map(|yard| yard.views.pool(&p()).unwrap().totals.granted).collect();

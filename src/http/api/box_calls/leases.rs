@@ -125,12 +125,15 @@ pub async fn renew(
 )]
 pub async fn release(
     state: web::Data<NodeHttpState>,
+    caller: RequestCaller,
     id: web::Path<String>,
     _: web::Query<NoQuery>,
     wanted: Body<LeaseToken>,
 ) -> Result<web::Json<LeaseEnded>, Refusal<(LeaseProblems, CommitProblems)>> {
     let lease = lease_id(&id)?;
-    state.actors.boxes.actor.ask(ReleaseLease { lease, token: wanted.token }).await??;
+    let token = wanted.token;
+    let request = caller.named_request(&format!("release {lease} {token}"));
+    state.actors.boxes.actor.ask(ReleaseLease { lease, token, request }).await??;
     Ok(web::Json(LeaseEnded { lease_id: lease, state: LeaseEnd::Released.into() }))
 }
 

@@ -72,7 +72,18 @@ impl Handler<ReleaseLease> for BoxLease {
     type Result = BoxReply<()>;
 
     fn handle(&mut self, asked: ReleaseLease, ctx: &mut Context<Self>) -> Self::Result {
-        let ReleaseLease { lease, token } = asked;
+        let ReleaseLease { lease, token, request } = asked;
+        let asked = self.asked(MYSELF, request);
+        let id = asked.request;
+        if self.replica.recall(id).is_some() || self.replica.under_way(id).is_some() {
+            // A repetition. The first request answers those that wait for the box.
+            let decide = |_: &mut Self| Ok(Vec::new());
+            return self.answer_request(
+                asked,
+                decide,
+                |_, outcomes| Ok(first(outcomes).map(drop)?),
+            );
+        }
         if let Err(error) = self.replica.leading() {
             return reply_now(Err(error.into()));
         }
@@ -89,7 +100,6 @@ impl Handler<ReleaseLease> for BoxLease {
         }
         drop(context);
         let grants = events.get(1..).unwrap_or_default().to_vec();
-        let asked = self.replica.unnamed_request(MYSELF);
         self.commit_request(vec![(asked, events)], move |actor, outcomes, ctx| match outcomes {
             Ok(outcomes) => Ok(first(outcomes).map(drop)?),
             Err(error) => {

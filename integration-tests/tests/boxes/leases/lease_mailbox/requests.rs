@@ -9,7 +9,7 @@ use reelyard_core::clock::Clock;
 use reelyard_core::event::RequestId;
 use reelyard_integration_tests::probes::waiting::eventually;
 use reelyard_integration_tests::rigs::boxes::box_yard::{
-    BoxYard, START, ask, nth_token, one, p, refused,
+    BoxYard, START, ask, nth_token, one, p, refused, release_of,
 };
 use reelyard_protocol::boxes::{FenceToken, Holder};
 
@@ -77,6 +77,29 @@ async fn a_leaving_client_leaves_the_queue_and_its_grant_is_withdrawn() {
 }
 
 #[actix::test]
+async fn a_repeated_release_gets_its_first_answer() {
+    let (_dir, yard) = yard(spec(1)).await;
+    let lease = yard.take("a").await;
+    let waiting = yard.acquire(ask("b", 60));
+    yard.until_waiting(1).await;
+    let named = |name| ReleaseLease {
+        request: Some(RequestId::of(name, b"release")),
+        ..release_of(&lease)
+    };
+    // The second one arrives while the first is committed.
+    let (first, second) = (yard.send(named("n")), yard.send(named("n")));
+    assert_eq!(futures::join!(first, second), (Ok(()), Ok(())));
+    let next = one(waiting.await);
+    assert_eq!((yard.send(named("n")).await, yard.verify(&next)), (Ok(()), Ok(())));
+    for other in [named("m"), release_of(&lease)] {
+        assert_eq!(refused(yard.send(other).await), BoxRefusal::AlreadyReleased);
+    }
+    let released = yard.views.pool(&p()).unwrap().totals.ended(LeaseEnd::Released);
+    assert_eq!(released, 1);
+    yard.close().await;
+}
+
+#[actix::test]
 async fn a_client_that_leaves_without_reading_takes_nothing_from_a_repetition() {
     let (_dir, yard) = yard(spec(2)).await;
     let unread = yard.acquire(named("n", 60));
@@ -137,7 +160,7 @@ async fn wrong_tokens_are_counted_and_on_record() {
     let (_dir, yard) = yard(spec(1)).await;
     let lease = yard.take("a").await;
     for token in [7, 8, 9] {
-        let release = ReleaseLease { lease: lease.id, token: FenceToken(token) };
+        let release = ReleaseLease { token: FenceToken(token), ..release_of(&lease) };
         assert_eq!(refused(yard.send(release).await), BoxRefusal::WrongToken);
     }
     yard.look().await;

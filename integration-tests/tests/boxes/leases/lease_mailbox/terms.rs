@@ -69,7 +69,8 @@ async fn late_repeated_and_foreign_calls_are_distinguished_and_change_nothing() 
     ];
     let before = yard.views.with_table(|table| format!("{table:?}"));
     for ((lease, token), why) in calls {
-        assert_eq!(refused(yard.send(ReleaseLease { lease, token }).await), why);
+        let release = ReleaseLease { lease, token, request: None };
+        assert_eq!(refused(yard.send(release).await), why);
         let renew = RenewLease { lease, token, ttl: None };
         assert_eq!(refused(yard.send(renew).await), why);
         assert_eq!(yard.views.verify(lease, token).err(), Some(why));

@@ -5,7 +5,9 @@ use reelyard_boxes::box_lease::{
     ReleaseLease,
 };
 use reelyard_integration_tests::probes::waiting::eventually;
-use reelyard_integration_tests::rigs::boxes::box_yard::{ask, nth_token, one, p, refused, seconds};
+use reelyard_integration_tests::rigs::boxes::box_yard::{
+    ask, nth_token, one, p, refused, release_of, seconds,
+};
 use reelyard_protocol::boxes::{BoxNumber, LeaseId};
 
 use super::{MS, spec, timed_out, yard};
@@ -168,7 +170,7 @@ async fn a_new_request_gets_its_position_at_once() {
     let held = yard.take("x").await;
     let waiting = [yard.acquire(ask("a", 600)), yard.acquire(ask("b", 600))];
     // The actor answers this after earlier messages, and without a tick.
-    let unknown = ReleaseLease { lease: LeaseId(7), token: held.token };
+    let unknown = ReleaseLease { lease: LeaseId(7), ..release_of(&held) };
     assert_eq!(refused(yard.send(unknown).await), BoxRefusal::UnknownLease);
     let progress = waiting.each_ref().map(|waits| *waits.progress().borrow());
     let shown =
