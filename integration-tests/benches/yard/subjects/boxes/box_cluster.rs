@@ -30,7 +30,7 @@ const TIMES: usize = 3;
 const IDLE: Duration = Duration::from_secs(30);
 
 /// A read that every node answers from its own state.
-const READ: &str = "wrk.path = '/api/v1/pools/q'";
+const READ: &str = "wrk.path = '/api/v1/pools/q/boxes'";
 
 const PEER: &str = "etcd, three servers, at their leader";
 
