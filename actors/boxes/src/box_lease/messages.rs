@@ -217,8 +217,8 @@ pub struct ReleaseLease {
     pub lease: LeaseId,
     /// The lease's fencing token.
     pub token: FenceToken,
-    /// The idempotency key; none if no caller will repeat the request.
-    pub request: Option<RequestId>,
+    /// Whether the caller may have released it before, and lost the answer. A lease that was released is no refusal then.
+    pub may_be_repeated: bool,
 }
 
 /// Takes a lease away from its holder.

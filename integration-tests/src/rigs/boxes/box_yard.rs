@@ -69,7 +69,7 @@ pub fn ask(holder: &str, wait: u64) -> BoxLeaseRequest {
 
 /// The release of a lease by a caller who does not repeat it.
 pub fn release_of(lease: &Lease) -> ReleaseLease {
-    ReleaseLease { lease: lease.id, token: lease.token, request: None }
+    ReleaseLease { lease: lease.id, token: lease.token, may_be_repeated: false }
 }
 
 /// A host address that ends with `number`.

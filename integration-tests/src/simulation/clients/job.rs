@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use reelyard_api::{Granted, GrantedLease};
 use reelyard_boxes::box_lease::{BoxLeaseRequest, ReleaseLease, RenewLease};
-use reelyard_core::event::RequestId;
 use reelyard_protocol::boxes::{FenceToken, Holder, LeaseId};
 
 use crate::simulation::environment::context::Context;
@@ -222,10 +221,10 @@ impl SimulatedJob {
         if *tries > MOST_TRIES || boxes.is_empty() {
             return self.rest(context);
         }
-        let of = |held: &HeldBox| {
-            let request = RequestId::of(&format!("release {}", held.lease), b"a job");
-            ReleaseLease { lease: held.lease, token: held.token, request: Some(request) }
-        };
+        // Programs repeat it under an id, and persons without one.
+        let may_be_repeated = self.life.is_multiple_of(2);
+        let of =
+            |held: &HeldBox| ReleaseLease { lease: held.lease, token: held.token, may_be_repeated };
         let all: Vec<ReleaseLease> = boxes.iter().map(of).collect();
         for release in all {
             let purpose = PendingJobCall::Release(release.lease);

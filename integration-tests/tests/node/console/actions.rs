@@ -173,6 +173,8 @@ fn names_with_signs_of_encodings_are_acted_on(yard: &ConsoleYard, visit: &Visit)
         let asked = yard.page(visit, &format!("/console/files?{}", ask.replace("&amp;", "&")))?;
         let picked = format!("name=\"pick\" value=\"{path}\"");
         assert!(asked.contains("Unpin 1 file?") && asked.contains(&picked), "{asked}");
+        let is_encoded = path.contains("%FF");
+        assert_eq!(asked.contains("--percent-encoded"), is_encoded, "the line of the command");
         let pick = format!("pick={path}");
         assert_eq!(yard.post(visit, "/console/file-actions/unpin", &[&pick])?.status, 303);
         assert!(!pinned(path)?, "{path}");

@@ -131,9 +131,10 @@ pub async fn release(
     wanted: Body<LeaseToken>,
 ) -> Result<web::Json<LeaseEnded>, Refusal<(LeaseProblems, CommitProblems)>> {
     let lease = lease_id(&id)?;
-    let token = wanted.token;
-    let request = caller.named_request(&format!("release {lease} {token}"));
-    state.actors.boxes.actor.ask(ReleaseLease { lease, token, request }).await??;
+    // The lease knows whether it was released with this token. So no answer is kept for the id.
+    let may_be_repeated = caller.key().is_some();
+    let release = ReleaseLease { lease, token: wanted.token, may_be_repeated };
+    state.actors.boxes.actor.ask(release).await??;
     Ok(web::Json(LeaseEnded { lease_id: lease, state: LeaseEnd::Released.into() }))
 }
 

@@ -10,7 +10,9 @@ use reelyard_console::pages::hosts::{HostCondition, HostLine};
 use reelyard_console::pages::yard::{Trouble, TroubleCause, TroublePlace};
 use reelyard_core::host::HostAddr;
 use reelyard_core::names::FileId;
-use reelyard_yard::catalog::views::{CatalogInputState, CatalogInputView, CatalogView};
+use reelyard_yard::catalog::views::{
+    CatalogInputState, CatalogInputView, CatalogView, SourceDirView, SourceDirsView,
+};
 use reelyard_yard::task_manager::TaskManagerView;
 
 use crate::http::overview::placed_files::listed_files;
@@ -43,7 +45,10 @@ pub fn troubles(views: &YardViews<'_>) -> Vec<Trouble> {
     }
     troubles.extend(of_inputs);
     troubles.extend(not_served(&views.catalog));
-    troubles.extend(without_masters(&views.catalog, &views.tasks));
+    // Before the first round this node does not know which files are ignored.
+    if views.tasks.plan.last.is_some() {
+        troubles.extend(without_masters(&views.catalog, &views.tasks));
+    }
     troubles.extend(unset_ranking(views));
     for hook in views.state.actors.hooks.views() {
         if let Some(why) = &hook.trouble {
@@ -204,24 +209,29 @@ fn not_served(catalog: &CatalogView) -> Option<Trouble> {
         .then(|| without_begin(TroubleCause::NotServed { now, usual }))
 }
 
-/// From this part of the graded files on, in percent, files without a master are a trouble. A few are usual: grade.info
-/// may name files that have left.
+/// From this part of the graded files without a copy on, in percent, files without a master are a trouble. A few are
+/// usual: grade.info may name files that have left.
 const MOST_WITHOUT_MASTER: u64 = 90;
 
 fn without_masters(catalog: &CatalogView, tasks: &TaskManagerView) -> Option<Trouble> {
     let (ranking, masters) = (catalog.ranking.as_ref()?, catalog.masters.as_ref()?);
-    let ignored = tasks.plan.passed_over.ignored();
-    let graded = ranking.set() - ignored;
-    let have_one = graded.intersection_len(&masters.files);
-    // A directory that cannot be listed is a trouble of its own.
-    let are_missing = have_one * 100 <= graded.len() * (100 - MOST_WITHOUT_MASTER);
-    if graded.is_empty() || !are_missing || !masters.unlisted.is_empty() {
+    let mut left = listed_files(catalog) - tasks.plan.passed_over.ignored();
+    tasks.placements.values().for_each(|held| left -= &**held);
+    let graded = &left & ranking.set();
+    if graded.is_empty() {
         return None;
     }
-    let mut left = listed_files(catalog) - ignored;
+    if catalog.source_dirs.dirs.is_empty() {
+        return Some(without_begin(TroubleCause::InputUnset { input: "source_dirs".to_owned() }));
+    }
+    let have_one = graded.intersection_len(&masters.files);
+    let are_missing = have_one * 100 <= graded.len() * (100 - MOST_WITHOUT_MASTER);
+    // A directory that cannot be listed is a trouble of its own.
+    if !are_missing || !masters.unlisted.is_empty() {
+        return None;
+    }
     left -= &masters.files;
-    tasks.placements.values().for_each(|held| left -= &**held);
-    (!left.is_empty()).then(|| without_begin(TroubleCause::NoMasters { files: left.len() }))
+    Some(without_begin(TroubleCause::NoMasters { files: left.len() }))
 }
 
 /// A yard with destinations plans nothing without a ranking, unless hot files need no grade.
@@ -329,12 +339,14 @@ mod tests {
     fn graded_files_without_masters_are_a_trouble_if_they_are_nearly_all() {
         let files = |files: std::ops::Range<u32>| files.collect::<RoaringBitmap>();
         let trouble = |with_master, held: std::ops::Range<u32>, is_listed| {
+            let dirs = vec![SourceDirView::default()];
             let ranked = |file| RankedFile { file, size: None, listed_on: Vec::new() };
             let unlisted = if is_listed { Vec::new() } else { vec![Default::default()] };
             let masters = Masters { files: files(0..with_master), unlisted, ..Masters::default() };
             let catalog = CatalogView {
                 ranking: Some(Arc::new(Ranking::from_files((0..100).map(FileId).map(ranked)))),
                 masters: Some(Arc::new(masters)),
+                source_dirs: SourceDirsView { dirs, masters: 0 },
                 ..CatalogView::default()
             };
             let host: HostAddr = "10.0.0.1:80".parse().unwrap();
@@ -347,6 +359,9 @@ mod tests {
         assert_eq!(trouble(10, 0..0, true), of(90));
         assert_eq!(trouble(0, 0..30, true), of(70));
         assert_eq!(trouble(0, 0..100, true), None, "nothing is missing yet");
+        assert_eq!(trouble(1, 7..97, true), of(9));
+        assert_eq!(trouble(7, 7..97, true), None, "three names of ten left grade.info");
+        assert_eq!(trouble(7, 10..100, true), None, "the masters of others are not needed");
         assert_eq!(trouble(0, 0..0, false), None, "the directory is a trouble of its own");
     }
 

@@ -72,18 +72,9 @@ impl Handler<ReleaseLease> for BoxLease {
     type Result = BoxReply<()>;
 
     fn handle(&mut self, asked: ReleaseLease, ctx: &mut Context<Self>) -> Self::Result {
-        let ReleaseLease { lease, token, request } = asked;
-        let asked = self.asked(MYSELF, request);
-        let id = asked.request;
-        if self.replica.recall(id).is_some() || self.replica.under_way(id).is_some() {
-            // A repetition. The first request answers those that wait for the box.
-            let decide = |_: &mut Self| Ok(Vec::new());
-            return self.answer_request(
-                asked,
-                decide,
-                |_, outcomes| Ok(first(outcomes).map(drop)?),
-            );
-        }
+        let ReleaseLease { lease, token, may_be_repeated } = asked;
+        let is_done =
+            move |why: &BoxRefusal| may_be_repeated && *why == BoxRefusal::AlreadyReleased;
         if let Err(error) = self.replica.leading() {
             return reply_now(Err(error.into()));
         }
@@ -92,6 +83,9 @@ impl Handler<ReleaseLease> for BoxLease {
         let held = context.table.held_now(lease, token, &memory.terms, context.now);
         if let Err(refusal) = held.map(drop) {
             drop(context);
+            if is_done(&refusal) {
+                return reply_now(Ok(()));
+            }
             return reply_now(Err(self.refusing(lease, token, refusal, ctx)));
         }
         let mut events = vec![BoxEvent::Released { lease, token }];
@@ -100,8 +94,13 @@ impl Handler<ReleaseLease> for BoxLease {
         }
         drop(context);
         let grants = events.get(1..).unwrap_or_default().to_vec();
+        let asked = self.replica.unnamed_request(MYSELF);
         self.commit_request(vec![(asked, events)], move |actor, outcomes, ctx| match outcomes {
-            Ok(outcomes) => Ok(first(outcomes).map(drop)?),
+            Ok(outcomes) => match first(outcomes) {
+                Err(refusal) if !is_done(&refusal) => Err(refusal.into()),
+                // A refusal means that the first request was committed meanwhile.
+                _ => Ok(()),
+            },
             Err(error) => {
                 // Grants of the boxes go to waiting requests.
                 actor.not_granted(&grants, &error, ctx);

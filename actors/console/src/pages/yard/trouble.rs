@@ -126,9 +126,9 @@ pub enum TroubleCause {
         /// The same of the last day, if known.
         usual: Option<f64>,
     },
-    /// Nearly all graded files have no master.
+    /// Nearly all graded files without a copy have no master.
     NoMasters {
-        /// Those of them that no host holds.
+        /// All listed files that neither a source nor a host has.
         files: u64,
     },
     /// A warning of the node.

@@ -53,8 +53,8 @@ texts! {
     NOT_SERVED_TITLE = "{now} of the requests of the last hour were served by no copy", "지난 1시간 사본에서 제공되지 않은 요청 {now}";
     NOT_SERVED_USUAL = "In the last day it was {usual}.", "지난 하루는 {usual}입니다.";
     NOT_SERVED_NEXT = "Viewers may notice. See why the files wait for copies, and whether a destination answers.", "시청자에게 영향을 줄 수 있습니다. 파일이 복사를 기다리는 이유와 저장 서버의 응답을 확인하십시오.";
-    NO_MASTERS_TITLE = "{files} are graded, but no source has them", "등급은 있으나 원본이 없음: {files}";
-    NO_MASTERS_DETAIL = "Nearly all graded files have no master, so they cannot be copied. Check that each source directory is mounted, and that grade.info names its files.", "등급이 있는 파일 대부분에 원본이 없어 복사할 수 없습니다. 원본 디렉터리가 모두 마운트되어 있고 grade.info의 파일 이름과 맞는지 확인하십시오.";
+    NO_MASTERS_TITLE = "No source has the master of {files}", "원본이 없음: {files}";
+    NO_MASTERS_DETAIL = "Nearly all graded files without a copy have no master, so they cannot be copied. Check that each source directory is mounted, and that grade.info names its files.", "등급은 있고 사본이 없는 파일 대부분에 원본이 없어 복사할 수 없습니다. 원본 디렉터리가 모두 마운트되어 있고 grade.info의 파일 이름과 맞는지 확인하십시오.";
     WRONG_ONE = "{n}, since {at}", "{n}, {at}부터";
     SEEN_SINCE = "Since {since}.", "{since}.";
     SEE_ONLY_FILES = "See the {n} files", "파일 {n}개 보기";

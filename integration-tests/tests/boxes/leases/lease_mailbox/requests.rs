@@ -77,25 +77,21 @@ async fn a_leaving_client_leaves_the_queue_and_its_grant_is_withdrawn() {
 }
 
 #[actix::test]
-async fn a_repeated_release_gets_its_first_answer() {
+async fn a_repeated_release_is_no_refusal() {
     let (_dir, yard) = yard(spec(1)).await;
     let lease = yard.take("a").await;
     let waiting = yard.acquire(ask("b", 60));
     yard.until_waiting(1).await;
-    let named = |name| ReleaseLease {
-        request: Some(RequestId::of(name, b"release")),
-        ..release_of(&lease)
-    };
+    let repeated = ReleaseLease { may_be_repeated: true, ..release_of(&lease) };
     // The second one arrives while the first is committed.
-    let (first, second) = (yard.send(named("n")), yard.send(named("n")));
+    let (first, second) = (yard.send(repeated), yard.send(repeated));
     assert_eq!(futures::join!(first, second), (Ok(()), Ok(())));
     let next = one(waiting.await);
-    assert_eq!((yard.send(named("n")).await, yard.verify(&next)), (Ok(()), Ok(())));
-    for other in [named("m"), release_of(&lease)] {
-        assert_eq!(refused(yard.send(other).await), BoxRefusal::AlreadyReleased);
-    }
-    let released = yard.views.pool(&p()).unwrap().totals.ended(LeaseEnd::Released);
-    assert_eq!(released, 1);
+    assert_eq!((yard.send(repeated).await, yard.verify(&next)), (Ok(()), Ok(())));
+    assert_eq!(refused(yard.release(&lease).await), BoxRefusal::AlreadyReleased);
+    let foreign = ReleaseLease { token: next.token, ..repeated };
+    assert_eq!(refused(yard.send(foreign).await), BoxRefusal::WrongToken);
+    assert_eq!(yard.views.pool(&p()).unwrap().totals.ended(LeaseEnd::Released), 1);
     yard.close().await;
 }
 

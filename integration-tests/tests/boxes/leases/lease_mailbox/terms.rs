@@ -69,7 +69,7 @@ async fn late_repeated_and_foreign_calls_are_distinguished_and_change_nothing() 
     ];
     let before = yard.views.with_table(|table| format!("{table:?}"));
     for ((lease, token), why) in calls {
-        let release = ReleaseLease { lease, token, request: None };
+        let release = ReleaseLease { lease, token, may_be_repeated: false };
         assert_eq!(refused(yard.send(release).await), why);
         let renew = RenewLease { lease, token, ttl: None };
         assert_eq!(refused(yard.send(renew).await), why);

@@ -92,7 +92,6 @@ pub fn of_query(
         let files = filed(unknown as u64);
         left_out.push(outcomes::UNKNOWN_FILES.fill(language, &[("files", &files)]));
     }
-    let shown = |name: &FileName| name.to_text().name;
     let listed = names.iter().take(NAMES_LISTED).map(|name| (shown(name), size(state, name)));
     Some(AskDialog {
         question: words.question.fill(language, &[("files", &filed(n))]),
@@ -177,10 +176,18 @@ fn commands(state: &NodeHttpState, ask: &str, names: &[FileName]) -> CommandLine
         "unpin" => "DELETE",
         _ => return copy_lines(first, roomiest(state, first)),
     };
-    let named = names.iter().take(MOST_IN_COMMAND).map(shown);
+    let named = &names[..names.len().min(MOST_IN_COMMAND)];
+    let texts: Vec<NameText> = named.iter().map(FileName::to_text).collect();
+    // The flag is for all names.
+    let are_encoded = texts.iter().any(|text| text.percent_encoded);
+    let shown: Vec<String> = match are_encoded {
+        true => named.iter().map(FileName::to_percent).collect(),
+        false => texts.into_iter().map(|text| text.name).collect(),
+    };
+    let flag = are_encoded.then(|| "--percent-encoded".to_owned());
     let path = format!("/files/{}/pin", first.to_percent());
     CommandLines {
-        reelyard: ["files", ask].map(str::to_owned).into_iter().chain(named).collect(),
+        reelyard: ["files", ask].map(str::to_owned).into_iter().chain(shown).chain(flag).collect(),
         curl: Some(CurlCall { method: method.to_owned(), path, ..CurlCall::default() }),
     }
 }
