@@ -10,9 +10,7 @@ use reelyard_console::pages::hosts::{HostCondition, HostLine};
 use reelyard_console::pages::yard::{Trouble, TroubleCause, TroublePlace};
 use reelyard_core::host::HostAddr;
 use reelyard_core::names::FileId;
-use reelyard_yard::catalog::views::{
-    CatalogInputState, CatalogInputView, CatalogView, SourceDirView, SourceDirsView,
-};
+use reelyard_yard::catalog::views::{CatalogInputState, CatalogInputView, CatalogView};
 use reelyard_yard::task_manager::TaskManagerView;
 
 use crate::http::overview::placed_files::listed_files;
@@ -277,7 +275,7 @@ mod tests {
     use reelyard_yard::catalog::popularity::served_requests::ServedShares;
     use reelyard_yard::catalog::ranking::{RankedFile, Ranking};
     use reelyard_yard::catalog::sources::masters::Masters;
-    use reelyard_yard::catalog::views::EventLogView;
+    use reelyard_yard::catalog::views::{EventLogView, SourceDirView, SourceDirsView};
     use roaring::RoaringBitmap;
 
     use super::*;

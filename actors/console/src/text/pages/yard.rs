@@ -38,7 +38,7 @@ texts! {
     INPUT_TITLE_SHORT = "{input} cannot be read", "{input} 읽기 실패";
     INPUT_DETAIL = "{reason}. The last good state stays in use. Mend the file or its rights: the node then reads it by itself.", "{reason}. 마지막으로 읽은 상태를 계속 사용합니다. 파일이나 권한을 고치면 노드가 자동으로 다시 읽습니다.";
     INPUT_UNSET_TITLE = "{input} is not set", "{input} 설정 없음";
-    INPUT_UNSET = "Without it nothing is planned. Name the file in the configuration, then reload.", "이 입력이 없으면 계획을 세우지 않습니다. 설정에 파일을 지정한 다음 다시 읽으십시오.";
+    INPUT_UNSET = "Without it nothing is planned. Set it in the configuration, then reload.", "이 입력이 없으면 계획을 세우지 않습니다. 설정에 값을 지정한 다음 다시 읽으십시오.";
     BAD_ROWS_TITLE = "{rows} lines of {input} cannot be read", "{input}에서 읽을 수 없는 줄 {rows}개";
     BAD_ROWS = "Line {line}: {reason}. The other lines are in use.", "{line}번째 줄: {reason}. 나머지 줄은 사용합니다.";
     NO_LEADER_TITLE = "No node leads", "리더 노드 없음";

@@ -277,9 +277,6 @@ pub(super) async fn axe_finds_nothing(yard: &ConsoleYard, browser: &Browser) -> 
 
 /// Pictures of a page in a wide window, and in a narrow one in the dark.
 async fn keep_pictures(browser: &Browser, page: &str) -> Result<()> {
-    if !are_pictures_wanted() {
-        return Ok(());
-    }
     keep_picture(browser, page, "wide").await?;
     set_theme(browser, "dark").await?;
     browser.resize(NARROW.0, NARROW.1).await?;
@@ -331,16 +328,8 @@ async fn in_high_contrast(yard: &ConsoleYard, browser: &Browser) -> Result<Vec<S
     Ok(found)
 }
 
-/// Whether somebody wants the pictures of the pages, to compare them with the design. They check nothing.
-fn are_pictures_wanted() -> bool {
-    std::env::var_os("REELYARD_CONSOLE_PICTURES").is_some()
-}
-
-/// Keeps the picture of a page in `target/console-pictures` if `REELYARD_CONSOLE_PICTURES` is set.
+/// Keeps the picture of a page in `target/console-pictures`, for people who compare it with the design.
 pub(super) async fn keep_picture(browser: &Browser, page: &str, window: &str) -> Result<()> {
-    if !are_pictures_wanted() {
-        return Ok(());
-    }
     let target = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
     let folder = target.parent().unwrap_or(&target).join("console-pictures");
     std::fs::create_dir_all(&folder)?;

@@ -92,6 +92,7 @@ pub fn of_query(
         let files = filed(unknown as u64);
         left_out.push(outcomes::UNKNOWN_FILES.fill(language, &[("files", &files)]));
     }
+    let shown = |name: &FileName| name.to_text().name;
     let listed = names.iter().take(NAMES_LISTED).map(|name| (shown(name), size(state, name)));
     Some(AskDialog {
         question: words.question.fill(language, &[("files", &filed(n))]),
@@ -170,7 +171,6 @@ fn placed_and_copied(state: &NodeHttpState) -> (RoaringBitmap, RoaringBitmap) {
 /// A copy goes to the destination with the most room.
 fn commands(state: &NodeHttpState, ask: &str, names: &[FileName]) -> CommandLines {
     let Some(first) = names.first() else { return CommandLines::default() };
-    let shown = |name: &FileName| name.to_text().name;
     let method = match ask {
         "pin" => "PUT",
         "unpin" => "DELETE",
