@@ -14,6 +14,7 @@ mod request;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use reelyard_api::REPEATED;
 use reelyard_core::token::SharedToken;
 use reelyard_protocol::node_address::{MEMBERS_HEADER, NodeAddresses};
 use reelyard_protocol::node_silence::SilenceLooks;
@@ -255,6 +256,9 @@ impl ClusterClient {
         let url = request.target.at(node);
         let mut built = self.http.request(request.method.clone(), url);
         built = built.headers(request.headers.clone());
+        if request.was_sent.swap(true, Ordering::Relaxed) {
+            built = built.header(REPEATED, "true");
+        }
         if let Some(body) = &request.body {
             built = built.header(header::CONTENT_TYPE, "application/json").body(body());
         }

@@ -1,6 +1,7 @@
 //! A request of the API that can be sent to any node, more than once.
 
 use std::fmt;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use reelyard_api::{IDEMPOTENCY_KEY, NamedBody, has_request_id, is_repeatable, new_request_id};
@@ -80,6 +81,8 @@ pub struct ApiRequest<'b> {
     pub(super) repetition: Repetition,
     pub(super) limit: Duration,
     pub(super) is_stream: bool,
+    /// Whether a node may have got it already.
+    pub(super) was_sent: AtomicBool,
 }
 
 impl<'b> ApiRequest<'b> {
@@ -106,6 +109,7 @@ impl<'b> ApiRequest<'b> {
             repetition,
             limit: ANSWER_TIME,
             is_stream: false,
+            was_sent: AtomicBool::new(false),
         }
     }
 

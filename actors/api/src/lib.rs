@@ -51,7 +51,9 @@ pub use config::{
     SettingsVersionView, WantedSettings,
 };
 pub use instant::{BadInstant, BadTtl, Rfc3339, Ttl};
-pub use named_calls::{IDEMPOTENCY_KEY, NamedBody, has_request_id, is_repeatable, new_request_id};
+pub use named_calls::{
+    IDEMPOTENCY_KEY, NamedBody, REPEATED, has_request_id, is_repeatable, new_request_id,
+};
 pub use overview::{
     DiskTotals, EndingLink, HostFigures, LinkFigures, OverviewView, PlacementFigures, PoolFigures,
     TroubleSeverity, TroubleView, WaitFigures,

@@ -6,6 +6,9 @@ use serde_json::{Map, Value};
 /// The header with the request id of any change.
 pub const IDEMPOTENCY_KEY: &str = "idempotency-key";
 
+/// The header of a request that was sent before and whose answer may be lost.
+pub const REPEATED: &str = "reelyard-repeated";
+
 /// Method, and path below the API. A part `*` is any one.
 const NAMED: [(&str, &str); 6] = [
     ("POST", "shares"),

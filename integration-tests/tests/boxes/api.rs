@@ -101,7 +101,6 @@ fn a_repeated_change_gets_its_first_answer_under_its_id() -> Result<()> {
     let token = json!({ "token": released["token"] });
     let user = json!({ "name": "u", "role": "viewer" });
     let changes = [
-        ("POST", path_of(&released, "release"), Some(token.clone()), 200),
         ("PUT", "/pools/p".to_owned(), Some(json!({ "size": 2 })), 201),
         ("POST", "/pools/p/boxes/1/quarantine".to_owned(), Some(json!({ "reason": "slow" })), 200),
         ("POST", "/pools/p/boxes/1/unquarantine".to_owned(), None, 200),
@@ -126,14 +125,19 @@ fn a_repeated_change_gets_its_first_answer_under_its_id() -> Result<()> {
             assert_eq!(node.ask(method, &path, None).status, 404, "{path}");
         }
     }
-    let again = node.ask("POST", &path_of(&released, "release"), Some(token));
+    // A lease knows of its release.
+    let release = path_of(&released, "release");
+    assert_eq!(node.ask("POST", &release, Some(token.clone())).status, 200);
+    let again = node.ask("POST", &release, Some(token.clone()));
     assert_eq!((again.status, again.kind()), (410, "lease-released"));
+    let repeated = node.ask_with("POST", &release, Some(token), &["-H", "Reelyard-Repeated: true"]);
+    assert_eq!((repeated.status, &repeated.body["state"]), (200, &json!("released")));
     node.put("p", json!({ "size": 1 }));
     let other = node.ask_with(
         "PUT",
         "/pools/p",
         Some(json!({ "size": 3 })),
-        &["-H", "Idempotency-Key: change-1"],
+        &["-H", "Idempotency-Key: change-0"],
     );
     assert_eq!(other.body["spec"]["size"], 3, "another change under an id is made");
     // The id belongs to its caller and not to a call.

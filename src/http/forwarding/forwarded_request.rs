@@ -11,7 +11,7 @@ use futures::stream::{self, LocalBoxStream};
 use http_body_util::StreamBody;
 use hyper::body::Frame;
 use reelyard_api::{
-    API, IDEMPOTENCY_KEY, NamedBody, has_request_id, is_repeatable, new_request_id,
+    API, IDEMPOTENCY_KEY, NamedBody, REPEATED, has_request_id, is_repeatable, new_request_id,
 };
 use reelyard_protocol::cluster::shared_files::CLIENT_HEADER;
 
@@ -67,6 +67,8 @@ pub struct ForwardedRequest {
     body: Option<ForwardedContent>,
     /// Whether it has got its id, if its kind of request can have one.
     is_named: bool,
+    /// Whether there was an attempt already. Its answer may be lost.
+    was_sent: bool,
     request_id: Option<RepetitionId>,
 }
 
@@ -104,6 +106,7 @@ impl ForwardedRequest {
             client: client.unwrap_or_default(),
             body: Some(content),
             is_named: false,
+            was_sent: false,
             request_id: None,
         })
     }
@@ -195,6 +198,9 @@ impl ForwardedRequest {
             }
         }
         builder = builder.header(CLIENT_HEADER, &self.client);
+        if std::mem::replace(&mut self.was_sent, true) {
+            builder = builder.header(REPEATED, "true");
+        }
         let parts: BodyParts = match self.body.take() {
             Some(ForwardedContent::Kept(body)) => {
                 self.body = Some(ForwardedContent::Kept(body.clone()));
@@ -269,6 +275,8 @@ mod tests {
         let Some(RepetitionId::InBody(id)) = forwarded.request_id() else { panic!("no id") };
         let id = id.clone();
         forwarded.name();
+        let mut is_repeated = || forwarded.attempt().unwrap().headers().contains_key(REPEATED);
+        assert_eq!([is_repeated(), is_repeated()], [false, true]);
         forwarded.give_back(&mut request);
         let body = actix_web::body::to_bytes(BodyStream::new(request.take_payload())).await;
         assert!(str::from_utf8(&body.unwrap()).unwrap().contains(&id), "it is named twice");

@@ -1,8 +1,8 @@
 //! `/api/v1/leases` and `/api/v1/pools/{pool}/leases`: leases of boxes.
 
-use actix_web::web;
+use actix_web::{HttpRequest, web};
 use reelyard_api::{
-    Cursor, GrantedLease, LeaseEnded, LeaseInfo, LeaseToken, LeaseVerified, Page, Span,
+    Cursor, GrantedLease, LeaseEnded, LeaseInfo, LeaseToken, LeaseVerified, Page, REPEATED, Span,
     WantedLeaseRevocation, WantedRenewal, refused,
 };
 use reelyard_boxes::box_lease::{
@@ -125,14 +125,13 @@ pub async fn renew(
 )]
 pub async fn release(
     state: web::Data<NodeHttpState>,
-    caller: RequestCaller,
+    request: HttpRequest,
     id: web::Path<String>,
     _: web::Query<NoQuery>,
     wanted: Body<LeaseToken>,
 ) -> Result<web::Json<LeaseEnded>, Refusal<(LeaseProblems, CommitProblems)>> {
     let lease = lease_id(&id)?;
-    // The lease knows whether it was released with this token. So no answer is kept for the id.
-    let may_be_repeated = caller.key().is_some();
+    let may_be_repeated = request.headers().contains_key(REPEATED);
     let release = ReleaseLease { lease, token: wanted.token, may_be_repeated };
     state.actors.boxes.actor.ask(release).await??;
     Ok(web::Json(LeaseEnded { lease_id: lease, state: LeaseEnd::Released.into() }))
