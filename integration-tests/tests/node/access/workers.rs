@@ -35,6 +35,10 @@ impl WorkerYard {
         let source = yard.ground.start_source(0, &[("token_file", &setting(&source_file))])?;
         let destination =
             yard.ground.start_destination(0, &[("token_file", &setting(&token_file))])?;
+        // A SIGHUP before the handler is installed would end it.
+        wait_for("the worker starts", &[&destination], || {
+            destination.log_text().contains("worker started").then_some(())
+        })?;
         Ok(WorkerYard { yard, source, destination, token_file })
     }
 

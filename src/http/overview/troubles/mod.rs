@@ -207,28 +207,25 @@ fn not_served(catalog: &CatalogView) -> Option<Trouble> {
         .then(|| without_begin(TroubleCause::NotServed { now, usual }))
 }
 
-/// From this part of the graded files without a copy on, in percent, files without a master are a trouble. A few are
-/// usual: grade.info may name files that have left.
-const MOST_WITHOUT_MASTER: u64 = 90;
+/// From this part of the graded files on, in percent, files that are nowhere are a trouble. A few are usual: grade.info
+/// may name files that have left.
+const MANY_NOWHERE: u64 = 50;
 
 fn without_masters(catalog: &CatalogView, tasks: &TaskManagerView) -> Option<Trouble> {
     let (ranking, masters) = (catalog.ranking.as_ref()?, catalog.masters.as_ref()?);
-    let mut left = listed_files(catalog) - tasks.plan.passed_over.ignored();
+    let ignored = tasks.plan.passed_over.ignored();
+    let graded = ranking.set() - ignored;
+    let mut left = listed_files(catalog) - ignored;
     tasks.placements.values().for_each(|held| left -= &**held);
-    let graded = &left & ranking.set();
-    if graded.is_empty() {
+    left -= &masters.files;
+    let are_many = left.intersection_len(&graded) * 100 >= graded.len() * MANY_NOWHERE;
+    // A directory that cannot be listed is a trouble of its own.
+    if graded.is_empty() || !are_many || !masters.unlisted.is_empty() {
         return None;
     }
     if catalog.source_dirs.dirs.is_empty() {
         return Some(without_begin(TroubleCause::InputUnset { input: "source_dirs".to_owned() }));
     }
-    let have_one = graded.intersection_len(&masters.files);
-    let are_missing = have_one * 100 <= graded.len() * (100 - MOST_WITHOUT_MASTER);
-    // A directory that cannot be listed is a trouble of its own.
-    if !are_missing || !masters.unlisted.is_empty() {
-        return None;
-    }
-    left -= &masters.files;
     Some(without_begin(TroubleCause::NoMasters { files: left.len() }))
 }
 
@@ -334,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn graded_files_without_masters_are_a_trouble_if_they_are_nearly_all() {
+    fn graded_files_that_are_nowhere_are_a_trouble_if_they_are_many() {
         let files = |files: std::ops::Range<u32>| files.collect::<RoaringBitmap>();
         let trouble = |with_master, held: std::ops::Range<u32>, is_listed| {
             let dirs = vec![SourceDirView::default()];
@@ -352,14 +349,12 @@ mod tests {
             let tasks = TaskManagerView { placements, ..TaskManagerView::default() };
             without_masters(&catalog, &tasks).map(|trouble| trouble.cause)
         };
-        assert_eq!(trouble(11, 0..0, true), None);
+        assert_eq!(trouble(51, 0..0, true), None);
         let of = |files| Some(TroubleCause::NoMasters { files });
-        assert_eq!(trouble(10, 0..0, true), of(90));
+        assert_eq!(trouble(50, 0..0, true), of(50));
         assert_eq!(trouble(0, 0..30, true), of(70));
+        assert_eq!(trouble(7, 7..97, true), None, "three names left grade.info");
         assert_eq!(trouble(0, 0..100, true), None, "nothing is missing yet");
-        assert_eq!(trouble(1, 7..97, true), of(9));
-        assert_eq!(trouble(7, 7..97, true), None, "three names of ten left grade.info");
-        assert_eq!(trouble(7, 10..100, true), None, "the masters of others are not needed");
         assert_eq!(trouble(0, 0..0, false), None, "the directory is a trouble of its own");
     }
 

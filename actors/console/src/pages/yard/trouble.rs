@@ -126,7 +126,7 @@ pub enum TroubleCause {
         /// The same of the last day, if known.
         usual: Option<f64>,
     },
-    /// Nearly all graded files without a copy have no master.
+    /// At least half of the graded files have neither a master nor a copy.
     NoMasters {
         /// All listed files that neither a source nor a host has.
         files: u64,

@@ -54,7 +54,7 @@ texts! {
     NOT_SERVED_USUAL = "In the last day it was {usual}.", "지난 하루는 {usual}입니다.";
     NOT_SERVED_NEXT = "Viewers may notice. See why the files wait for copies, and whether a destination answers.", "시청자에게 영향을 줄 수 있습니다. 파일이 복사를 기다리는 이유와 저장 서버의 응답을 확인하십시오.";
     NO_MASTERS_TITLE = "No source has the master of {files}", "원본이 없음: {files}";
-    NO_MASTERS_DETAIL = "Nearly all graded files without a copy have no master, so they cannot be copied. Check that each source directory is mounted, and that grade.info names its files.", "등급은 있고 사본이 없는 파일 대부분에 원본이 없어 복사할 수 없습니다. 원본 디렉터리가 모두 마운트되어 있고 grade.info의 파일 이름과 맞는지 확인하십시오.";
+    NO_MASTERS_DETAIL = "At least half of the graded files have neither a master nor a copy, so they cannot be copied. Check that each source directory is mounted, and that grade.info names its files.", "등급이 있는 파일의 절반 이상이 원본도 사본도 없어 복사할 수 없습니다. 원본 디렉터리가 모두 마운트되어 있고 grade.info의 파일 이름과 맞는지 확인하십시오.";
     WRONG_ONE = "{n}, since {at}", "{n}, {at}부터";
     SEEN_SINCE = "Since {since}.", "{since}.";
     SEE_ONLY_FILES = "See the {n} files", "파일 {n}개 보기";
