@@ -2,6 +2,7 @@
 //! control it with its driver over the WebDriver protocol.
 
 use std::io::{BufRead, BufReader};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -22,6 +23,9 @@ const BROWSER: &str = "/usr/bin/chromium-headless-shell";
 
 /// Attempts to click on an element that the page replaces meanwhile.
 const CLICKS: usize = 5;
+
+/// Starts the driver. Driver and browser end with the input of the shell, so also when the test is killed.
+const DRIVER: &str = "chromedriver --port=0 & exec >&-; read -r _; kill -KILL 0";
 
 /// Attempts to start the driver.
 const DRIVER_STARTS: u32 = 5;
@@ -69,15 +73,16 @@ impl Browser {
     fn start_driver(home: &Path) -> Result<(Child, u16)> {
         let mut output = String::new();
         for _ in 0..DRIVER_STARTS {
-            let mut driver = Command::new("chromedriver")
-                .arg("--port=0")
+            let mut driver = Command::new("sh")
+                .args(["-c", DRIVER])
                 .env("HOME", home)
                 .env("TMPDIR", home)
-                .stdin(Stdio::null())
+                .stdin(Stdio::piped())
                 .stdout(Stdio::piped())
                 .stderr(Stdio::null())
+                .process_group(0)
                 .spawn()
-                .context("chromedriver: install chromium-driver")?;
+                .context("sh")?;
             let mut lines = BufReader::new(driver.stdout.take().context("no output")?).lines();
             while let Some(Ok(line)) = lines.next() {
                 if let Some(port) = port_in(&line) {
@@ -88,9 +93,12 @@ impl Browser {
                 output.push_str(&line);
                 output.push('\n');
             }
+            // This closes its input.
             driver.wait()?;
         }
-        bail!("chromedriver ended {DRIVER_STARTS} times before it listened:\n{output}")
+        bail!(
+            "chromedriver ended {DRIVER_STARTS} times before it listened. Is chromium-driver installed?\n{output}"
+        )
     }
 
     /// The directory of downloaded files.
@@ -309,7 +317,7 @@ fn is_hidden(error: &anyhow::Error) -> bool {
 }
 
 impl Drop for Browser {
-    /// The driver closes its browser on request. A driver that still runs is then killed.
+    /// The driver closes its browser on request. Then the shell kills what still runs.
     fn drop(&mut self) {
         if !self.session.is_empty() {
             let mut curl = Command::new("curl");
@@ -317,7 +325,7 @@ impl Drop for Browser {
             // A browser that is gone already needs no closing.
             let _ = curl.status();
         }
-        let _ = self.driver.kill();
+        // This closes the input of the shell.
         let _ = self.driver.wait();
     }
 }

@@ -17,4 +17,5 @@ pub mod share_store;
 pub mod small_disk;
 pub mod worker;
 pub mod writing_clients;
+pub mod written_events;
 pub mod yard;

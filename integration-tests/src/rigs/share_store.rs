@@ -5,19 +5,32 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actix::{Actor, Addr};
-use anyhow::{Context, Result, ensure};
-use futures::stream::{self, StreamExt};
+use anyhow::{Context, Result};
 use reelyard_core::clock::{Clock, Millis};
 use reelyard_core::event::PieceId;
-use reelyard_core::secret_id::IdSource;
 use reelyard_journal::{Journal, JournalOptions, NoPeers};
-use reelyard_replication::{CommitAnswer, Ownership, ReplicaHandle, RequestContext};
 use reelyard_shares::share_expiry::{
     Deadline, NewShare, RootName, ShareEvent, ShareExpiry, ShareExpirySettings, ShareId, ShareKind,
     ShareLimits, SharePath, ShareTable, ShareTerms, ShareViewHandle,
 };
 
 use crate::probes::waiting::PATIENCE;
+use crate::rigs::written_events::commit_events;
+
+/// The event of a new share of a file.
+pub fn created(id: ShareId, root: &RootName, path: String, deadline: Millis) -> Result<ShareEvent> {
+    Ok(ShareEvent::Created(Box::new(NewShare {
+        id,
+        root: root.clone(),
+        path: SharePath::new(path)?,
+        kind: ShareKind::File,
+        deadline: Deadline::at(deadline),
+        noticed: true,
+        owner: None,
+        terms: ShareTerms::default(),
+        room: ShareLimits::default(),
+    })))
+}
 
 /// An open store, and the owner of its shares.
 pub struct ShareStore {
@@ -50,36 +63,15 @@ impl ShareStore {
         root: &RootName,
         shares: impl Iterator<Item = (String, Millis)>,
     ) -> Result<Vec<ShareId>> {
-        let now = Clock::system().now();
         let mut ids = Vec::new();
         let mut events = Vec::new();
         for (path, deadline) in shares {
             let id = ShareId::random()?;
             ids.push(id);
-            events.push(ShareEvent::Created(Box::new(NewShare {
-                id,
-                root: root.clone(),
-                path: SharePath::new(path)?,
-                kind: ShareKind::File,
-                deadline: Deadline::at(deadline),
-                noticed: true,
-                owner: None,
-                terms: ShareTerms::default(),
-                room: ShareLimits::default(),
-            })));
+            events.push(created(id, root, path, deadline)?);
         }
-        let mut owner = Ownership::new(ShareTable::default());
-        owner.become_leader(self.views.view().epoch.context("no node leads")?);
-        let own = || RequestContext::by_itself("a test", &mut IdSource::system());
-        let commits: Vec<_> = ReplicaHandle::<ShareTable>::parts(events)
-            .into_iter()
-            .filter_map(|part| owner.begin_commit(now, own(), part))
-            .collect();
-        let commits = stream::iter(commits.into_iter().map(|commit| self.journal.commit(commit)));
-        let mut answers = commits.buffer_unordered(8);
-        while let Some(answer) = answers.next().await {
-            ensure!(matches!(answer?, CommitAnswer::Applied(_)), "it was not applied");
-        }
+        let epoch = self.views.view().epoch.context("no node leads")?;
+        commit_events(&self.journal, epoch, ShareTable::default(), events).await?;
         Ok(ids)
     }
 

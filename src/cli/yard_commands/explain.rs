@@ -11,7 +11,9 @@ use reelyard_core::clock::Millis;
 use reelyard_core::host::HostAddr;
 use reelyard_core::names::NameText;
 use reelyard_yard::remover::CopyDecision;
-use reelyard_yard::task_manager::{DestinationState, LinkLoad, MasterState, SourceState};
+use reelyard_yard::task_manager::{
+    DestinationState, HostsLeftOut, LinkLoad, MasterState, SourceState,
+};
 
 use super::file_name::file_name;
 use crate::cli::client::NodeClient;
@@ -45,8 +47,18 @@ pub fn run(
     writeln!(out, "{}: {}", name(&view.name), plain(&view.why))?;
     print_figures(&view, out)?;
     print_copies(&view.copies, out)?;
-    print_sources(&view.explanation.sources, out)?;
-    print_destinations(&view.explanation.destinations, out)
+    let explanation = &view.explanation;
+    print_sources(&explanation.sources, out)?;
+    print_left_out(&explanation.sources_left_out, out)?;
+    print_destinations(&explanation.destinations, out)?;
+    print_left_out(&explanation.destinations_left_out, out)
+}
+
+fn print_left_out(left_out: &[HostsLeftOut], out: &mut Printer<'_>) -> Result<(), CommandFailure> {
+    for more in left_out {
+        writeln!(out, "and {} more: {}", more.hosts, more.usability)?;
+    }
+    Ok(())
 }
 
 fn print_figures(view: &ExplainView, out: &mut Printer<'_>) -> Result<(), CommandFailure> {

@@ -100,7 +100,11 @@ fn prepare_orders(state: &NodeHttpState) {
     for column in ShareColumn::ALL {
         views.order(column, &index);
     }
-    state.file_names.order(&listed_files(&state.actors.catalog_view.load()), &state.names);
+    let catalog = state.actors.catalog_view.load();
+    state.file_names.order(&listed_files(&catalog), &state.names);
+    if let Some(ranking) = &catalog.ranking {
+        ranking.prepare_by_size();
+    }
 }
 
 /// Looks at the yard at even intervals until the node stops.

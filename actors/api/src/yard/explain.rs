@@ -124,7 +124,9 @@ mod tests {
             task: Some(TaskId(1_795_240_648_713_846_374)),
             back_off: None,
             sources: Vec::new(),
+            sources_left_out: Vec::new(),
             destinations: Vec::new(),
+            destinations_left_out: Vec::new(),
         };
         let name = FileName::new(b"a.mpg").unwrap();
         let view = ExplainView::of(&name, explanation, Vec::new(), None);

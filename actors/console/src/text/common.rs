@@ -85,6 +85,7 @@ count_texts! {
     HOURS = "{n} hour" | "{n} hours", "{n}시간";
     DAYS = "{n} day" | "{n} days", "{n}일";
     FILES = "{n} file" | "{n} files", "파일 {n}개";
+    FILES_WAIT = "{n} file waits" | "{n} files wait", "대기 중: 파일 {n}개";
     COPIES = "{n} copy" | "{n} copies", "사본 {n}개";
     COPY_TASKS = "{n} copy" | "{n} copies", "복사 {n}건";
     HOSTS = "{n} host" | "{n} hosts", "호스트 {n}대";

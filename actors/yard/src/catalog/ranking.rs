@@ -202,6 +202,11 @@ impl Ranking {
         positions.map(|position| (self.by_grade()[position], self.history.size(position)))
     }
 
+    /// Sorts the files for [`Ranking::by_size`], so that its first caller does not wait.
+    pub fn prepare_by_size(&self) {
+        self.history.by_size();
+    }
+
     /// The destinations' IPs that hitcount.history lists for the file, each once, ascending.
     pub fn listed_on(&self, file: FileId) -> &[IpAddr] {
         self.grades.position(file).map_or(&[], |position| self.history.listed_on(position))

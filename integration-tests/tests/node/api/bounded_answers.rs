@@ -1,22 +1,37 @@
 //! No answer grows with the yard: lists have pages, and other answers have limits.
 
 use std::fs::File;
-use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use reelyard_core::clock::Clock;
+use reelyard_core::event::PieceId;
+use reelyard_core::host::{HostAddr, HostRole};
+use reelyard_core::names::{FileName, NameTable};
 use reelyard_integration_tests::fakes::stand_in_cfw::StandInCfw;
 use reelyard_integration_tests::rigs::running::on_a_system;
-use reelyard_integration_tests::rigs::share_store::ShareStore;
+use reelyard_integration_tests::rigs::share_store::created;
+use reelyard_integration_tests::rigs::written_events::write_events;
 use reelyard_integration_tests::rigs::yard::{ProcessYard, RoleProcess, free_addr, wait_for};
-use reelyard_shares::share_expiry::{RootName, ShareExpirySettings, ShareId};
+use reelyard_journal::{Journal, JournalOptions, NoPeers};
+use reelyard_protocol::worker::{Blame, TaskId};
+use reelyard_shares::share_expiry::{RootName, ShareId, ShareTable};
+use reelyard_yard::task_manager::{
+    BackingOff, Blamed, GivenUp, NewTask, TaskBook, TaskEnding, TaskEvent,
+};
 
 /// Graded files. A list of all is larger than the limit; so are those below.
 const FILES: usize = 100_000;
 const COPIES: usize = 4_000;
-/// More than have series of their own in `/metrics`.
-const HOSTS: usize = 1_300;
+/// More than have series of their own in `/metrics`. All but the first do not answer.
+const HOSTS: usize = 10_000;
+/// Ended copies of each host in the history: every other one failed, but not those of the first.
+const ENDED_OF_EACH: usize = 10;
+/// Hosts whose ended copies are still in the list of tasks, which has at most 1,000 of them.
+const LISTED_HOSTS: usize = 100;
+/// Hosts in one event, so that it fits into an entry of the journal.
+const NAMED_AT_ONCE: usize = 500;
 const LINKS: usize = 100_000;
 const BOXES: u32 = 10_000;
 
@@ -79,7 +94,7 @@ const PAGES: [&str; 32] = [
 #[test]
 fn no_answer_grows_with_the_yard() -> Result<()> {
     let yard = ProcessYard::new(1, 1)?;
-    let links = on_a_system(create_links(yard.path("node").join("journal")))?;
+    let links = on_a_system(fill_store(&yard))?;
     let node = start(&yard)?;
     std::fs::create_dir(yard.copies(0))?;
     let _source = StandInCfw::start_at(&yard.path("masters"), &yard.source(0).to_string())?;
@@ -183,14 +198,79 @@ fn destinations(yard: &ProcessYard) -> Vec<String> {
     std::iter::once(yard.destination(0).to_string()).chain(absent).collect()
 }
 
-/// Creates all links in the store of a node that has not started yet.
-async fn create_links(journal: PathBuf) -> Result<Vec<ShareId>> {
+/// Writes all links, and the ended copies of all hosts, into the store of a node that has not started yet.
+async fn fill_store(yard: &ProcessYard) -> Result<Vec<ShareId>> {
+    let options = JournalOptions::alone(yard.path("node").join("journal"), 1);
+    let pieces = [PieceId::Tasks, PieceId::Shares];
+    let journal = Journal::open(options, Arc::new(NoPeers), &pieces).await?;
     let root = RootName::new("movies")?;
-    let settings = ShareExpirySettings { roots: [root.clone()].into(), ..Default::default() };
-    let store = ShareStore::open(&journal, settings).await?;
     let end = Clock::system().now().after(Duration::from_secs(86_400));
-    let links = (0..LINKS).map(|number| (format!("file-{}.mpg", number % COPIES), end));
-    let created = store.create(&root, links).await?;
-    store.stop().await;
-    Ok(created)
+    let ids: Vec<ShareId> = (0..LINKS).map(|_| ShareId::random()).collect::<Result<_, _>>()?;
+    let path = |number| format!("file-{}.mpg", number % COPIES);
+    let links = ids.iter().zip(0..).map(|(id, number)| created(*id, &root, path(number), end));
+    let links = links.collect::<Result<Vec<_>>>()?;
+    let (tasks, table) = (TaskBook::new(NameTable::new()), ShareTable::default());
+    futures::try_join!(
+        write_events(&journal, tasks, ended_copies(yard)?),
+        write_events(&journal, table, links),
+    )?;
+    journal.stop().await;
+    Ok(ids)
+}
+
+/// All hosts, and copies to each of them that ended. Each host failed for a reason of its own and backs off.
+fn ended_copies(yard: &ProcessYard) -> Result<Vec<TaskEvent>> {
+    let source: HostAddr = yard.source(0).to_string().parse()?;
+    let hosts =
+        destinations(yard).iter().map(|host| host.parse()).collect::<Result<Vec<_>, _>>()?;
+    let mut named: Vec<(HostAddr, HostRole)> = vec![(source, HostRole::Source)];
+    named.extend(hosts.iter().map(|host| (*host, HostRole::Destination)));
+    let named = named.chunks(NAMED_AT_ONCE).map(<[_]>::to_vec);
+    let mut events: Vec<TaskEvent> =
+        named.map(|named| TaskEvent::HostsNamed { named, dropped: Vec::new() }).collect();
+    let until = Clock::system().now().after(Duration::from_secs(3600));
+    let mut number = 0_i64;
+    for (place, host) in hosts.iter().enumerate() {
+        let mut ids = Vec::new();
+        for round in 0..ENDED_OF_EACH {
+            number += 1;
+            let (id, file) = (TaskId(number), COPIES + usize::try_from(number)? % (FILES - COPIES));
+            ids.push(id);
+            events.push(TaskEvent::Created(ended_copy(id, file, source, *host)?));
+            let is_done = place == 0 || round % 2 == 0;
+            events.push(match is_done {
+                true => TaskEvent::Completed { id, size: Some(1), hash: None },
+                false => TaskEvent::Ended {
+                    id,
+                    ending: TaskEnding {
+                        how: GivenUp::Failed,
+                        reason: format!("disk {place} of the destination cannot be written"),
+                        blame: Some(Blame::Destination),
+                    },
+                    back_off: Some(BackingOff { blamed: Blamed::Destination(*host), until }),
+                },
+            });
+        }
+        // The list keeps the copies of the last hosts. The history keeps all.
+        if place + LISTED_HOSTS < hosts.len() {
+            events.push(TaskEvent::Forgot { tasks: ids, back_offs: Vec::new() });
+        }
+    }
+    Ok(events)
+}
+
+fn ended_copy(id: TaskId, file: usize, source: HostAddr, destination: HostAddr) -> Result<NewTask> {
+    Ok(NewTask {
+        id,
+        name: FileName::new(format!("file-{file}.mpg"))?,
+        dir: "/masters".to_owned(),
+        source,
+        destination,
+        grade: u32::try_from(file + 1)?,
+        hits: 0,
+        size: 1,
+        copy_speed: None,
+        source_cap: u32::try_from(COPIES)?,
+        asked_by: None,
+    })
 }

@@ -6,9 +6,10 @@ use actix_web::{HttpRequest, HttpResponse, web};
 use memchr::memmem::Finder;
 use reelyard_access::rights::AccessScope;
 use reelyard_console::address::{ROOT, encoded, host_page};
+use reelyard_console::format::count;
 use reelyard_console::frame::{NavPage, PageParts, may_open};
 use reelyard_console::pages::find::{self, FindHit, FindKind, FindPageModel, FindPageQuery};
-use reelyard_console::text::{Text, find as words, frame};
+use reelyard_console::text::{Language, Text, find as words, frame, plan};
 use reelyard_console::{Viewer, ViewerRights};
 use reelyard_core::host::{HostAddr, HostMode};
 use reelyard_shares::share_expiry::{Share, ShareLookup, UsesNeeded};
@@ -56,9 +57,9 @@ pub async fn show(
         hits.extend(hosts(&state, text));
         hits.extend(pages(text, &visitor.viewer));
         let may_read_links = visitor.caller.0.rights.allow(&AccessScope::SharesRead);
-        let sought = text.to_owned();
+        let (sought, language) = (text.to_owned(), visitor.viewer.language);
         let scan = move |state: &NodeHttpState| {
-            let mut found = files(state, &sought);
+            let mut found = files(state, &sought, language);
             found.extend(tasks(state, &sought));
             if may_read_links {
                 found.extend(links(state, &sought));
@@ -172,16 +173,23 @@ fn action(words: String, address: String) -> FindHit {
     hit(FindKind::Action, words, address)
 }
 
-/// Graded files by a part of their names, best rank first.
-fn files(state: &NodeHttpState, text: &str) -> Vec<FindHit> {
+/// Graded files by a part of their names, best rank first. The rank distinguishes names that look alike.
+fn files(state: &NodeHttpState, text: &str, language: Language) -> Vec<FindHit> {
     let catalog = state.actors.catalog_view.load();
-    let ranked = catalog.ranking.as_ref().map_or(&[][..], |ranking| ranking.files());
+    let Some(ranking) = &catalog.ranking else { return Vec::new() };
     let containing = state.names.containing(text.as_bytes());
-    let found = ranked.iter().filter(|file| containing.contains(file.0)).take(HITS);
+    let found = ranking.files().iter().filter(|file| containing.contains(file.0)).take(HITS);
     let shown = found.map(|file| {
         let name = shown_name(&state.names, *file);
-        let address = name.why_address();
-        hit(FindKind::File, name.text, address)
+        let rank = ranking.rank(*file);
+        let remark =
+            rank.map(|rank| plan::BY_RANK.fill(language, &[("n", &count(u64::from(rank)))]));
+        FindHit {
+            kind: FindKind::File,
+            address: name.why_address(),
+            words: name.text,
+            remark: remark.unwrap_or_default(),
+        }
     });
     shown.collect()
 }

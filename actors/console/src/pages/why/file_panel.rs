@@ -98,8 +98,14 @@ pub struct WhyFile {
     pub lost_at: Option<Moment>,
     /// Answers of the hosts that serve masters.
     pub sources: Vec<SourceAnswer>,
+    /// Further hosts that serve masters.
+    pub sources_left_out: u64,
     /// Answers of the hosts that take copies.
     pub destinations: Vec<DestinationAnswer>,
+    /// Further hosts that take copies, and do not take this file.
+    pub refusing_left_out: u64,
+    /// Further hosts that could take it.
+    pub agreeing_left_out: u64,
     /// The same as command lines.
     pub commands: CommandLines,
 }
@@ -306,6 +312,16 @@ fn sources(viewer: &Viewer, file: &WhyFile) -> Markup {
                 }
             }
         } }
+        (and_more(viewer, file.sources_left_out))
+    }
+}
+
+/// The number of hosts without a row; nothing for none.
+fn and_more(viewer: &Viewer, hosts: u64) -> Markup {
+    html! {
+        @if hosts > 0 {
+            p.mt.muted { (common::AND_MORE.fill(viewer.language, &[("n", &count(hosts))])) }
+        }
     }
 }
 
@@ -314,7 +330,8 @@ fn destinations(viewer: &Viewer, file: &WhyFile) -> Markup {
     let language = viewer.language;
     let refusing: Vec<&DestinationAnswer> =
         file.destinations.iter().filter(|answer| answer.says != HostObstacle::Usable).collect();
-    let agreeing = file.destinations.len() - refusing.len();
+    let agreeing = (file.destinations.len() - refusing.len()) as u64 + file.agreeing_left_out;
+    let without_row = refusing.len().saturating_sub(REFUSALS) as u64 + file.refusing_left_out;
     html! {
         h3 { (why::DESTINATIONS_SAY.of(language)) }
         table {
@@ -337,11 +354,9 @@ fn destinations(viewer: &Viewer, file: &WhyFile) -> Markup {
                 }
             }
         }
-        @if refusing.len() > REFUSALS {
-            p.mt.muted { (common::AND_MORE.fill(language, &[("n", &count((refusing.len() - REFUSALS) as u64))])) }
-        }
+        (and_more(viewer, without_row))
         @if agreeing > 0 {
-            p.mt { a.more href={ (ROOT) "/hosts" } title=(frame::HOSTS.of(language)) { (why::MORE_SAY_YES.fill(language, &[("n", &count(agreeing as u64))])) } }
+            p.mt { a.more href={ (ROOT) "/hosts" } title=(frame::HOSTS.of(language)) { (why::MORE_SAY_YES.fill(language, &[("n", &count(agreeing))])) } }
         }
     }
 }
@@ -400,5 +415,35 @@ mod tests {
         assert!(shown.contains("ask=copy") && !shown.contains("pin-first"), "{shown}");
         let asked = format!("ask=copy&amp;pick={}", encoded("100%2541.mpg"));
         assert!(shown.contains(&asked) && shown.contains("/files/100%2541.mpg/pin"), "{shown}");
+    }
+
+    #[test]
+    fn hosts_without_a_row_are_counted() {
+        let viewer = Viewer::without_session(Language::English, TimeZone::UTC, Moment(0));
+        let refusing = |last| DestinationAnswer {
+            host: format!("10.4.2.{last}:8888"),
+            says: HostObstacle::NotUp,
+            room: None,
+            is_down: true,
+        };
+        let file = WhyFile {
+            destinations: (0..REFUSALS + 5).map(refusing).collect(),
+            sources: vec![SourceAnswer {
+                host: "10.4.1.1:8888".to_owned(),
+                says: HostObstacle::Usable,
+                serving: 0,
+            }],
+            sources_left_out: 7,
+            refusing_left_out: 9000,
+            agreeing_left_out: 12,
+            ..WhyFile::default()
+        };
+        let shown = why_file(&viewer, &file, "/").into_string();
+        let more = |n| common::AND_MORE.fill(viewer.language, &[("n", n)]);
+        assert!(shown.contains(&more("7")) && shown.contains(&more("9,005")), "{shown}");
+        assert!(
+            shown.contains(&why::MORE_SAY_YES.fill(viewer.language, &[("n", "12")])),
+            "{shown}"
+        );
     }
 }

@@ -110,8 +110,7 @@ pub fn waits(viewer: &Viewer, model: &YardPageModel) -> Markup {
         let nothing = match model.figures.waiting {
             0 => empty(yard::NOTHING_WAITS.of(language), "", html! {}),
             files => {
-                let files = counted(language, common::FILES, files);
-                let title = yard::WAIT_UNEXAMINED.fill(language, &[("files", &files)]);
+                let title = counted(language, common::FILES_WAIT, files);
                 empty(&title, yard::WAIT_UNEXAMINED_BODY.of(language), html! {})
             }
         };

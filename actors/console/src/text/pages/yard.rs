@@ -113,7 +113,6 @@ texts! {
     NO_COPIES = "No copy runs", "진행 중인 복사 없음";
     NO_COPIES_BODY = "Nothing waits for one.", "복사를 기다리는 파일이 없습니다.";
     NO_COPIES_WAIT = "Files wait. “Why files wait” has the reasons.", "대기 중인 파일이 있습니다. 사유는 “대기 사유”에 있습니다.";
-    WAIT_UNEXAMINED = "{files} wait", "대기 중: {files}";
     WAIT_UNEXAMINED_BODY = "No round examines them now. Plan says why.", "지금은 배치 주기가 검토하지 않습니다. 이유는 배치 계획에 있습니다.";
     NO_DISKS = "No disk is known yet", "아직 알려진 디스크 없음";
     NO_DISKS_BODY = "A destination reports its disk when it answers.", "저장 서버가 응답하면 디스크를 보고합니다.";

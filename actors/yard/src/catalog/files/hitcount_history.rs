@@ -22,7 +22,7 @@ pub struct HitcountHistory {
     /// The destinations listed for each file.
     listed: Vec<ListNumber>,
     lists: AddressLists,
-    /// The positions by size, if anybody asked for them: four bytes a file.
+    /// The positions by size, once they were needed: four bytes a file.
     by_size: OnceLock<KeptOrder>,
 }
 

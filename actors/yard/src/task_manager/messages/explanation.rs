@@ -93,6 +93,8 @@ impl ToSchema for PlanVerdict {
     Debug,
     PartialEq,
     Eq,
+    PartialOrd,
+    Ord,
     Hash,
     Serialize,
     Deserialize,
@@ -272,6 +274,16 @@ pub struct SourceState {
     pub not_with: Vec<HostAddr>,
 }
 
+/// Hosts that an explanation only counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct HostsLeftOut {
+    /// Whether they can take part, and if not, why.
+    #[serde(rename = "says")]
+    pub usability: HostUsability,
+    /// Number of these hosts.
+    pub hosts: u64,
+}
+
 /// Why a file is or is not planned.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Explanation {
@@ -299,8 +311,14 @@ pub struct Explanation {
     /// Backoff of the file itself, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub back_off: Option<BackOff>,
-    /// State of each source.
+    /// State of each source. Of more than 1000, those that can serve it come first.
     pub sources: Vec<SourceState>,
-    /// State of each destination.
+    /// The other sources, by their state.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sources_left_out: Vec<HostsLeftOut>,
+    /// State of each destination. Of more than 1000, those that hold it or can take it come first.
     pub destinations: Vec<DestinationState>,
+    /// The other destinations, by their state.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub destinations_left_out: Vec<HostsLeftOut>,
 }

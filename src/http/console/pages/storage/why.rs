@@ -10,7 +10,7 @@ use reelyard_console::pages::why::{
 use reelyard_console::parts::act::{CommandLines, CurlCall};
 use reelyard_core::names::FileName;
 use reelyard_yard::heartbeat::HeartbeatView;
-use reelyard_yard::task_manager::{HostUsability, MasterState, PlanVerdict};
+use reelyard_yard::task_manager::{HostUsability, HostsLeftOut, MasterState, PlanVerdict};
 
 use crate::http::api::yard_calls::explain;
 use crate::http::node_state::NodeHttpState;
@@ -115,11 +115,23 @@ fn explained(view: &ExplainView, key: &str, beats: &HeartbeatView) -> WhyFile {
                 is_down: beats.is_down(destination.host),
             })
             .collect(),
+        sources_left_out: left_out(&explanation.sources_left_out, |_| true),
+        refusing_left_out: left_out(&explanation.destinations_left_out, |says| {
+            says != HostUsability::Yes
+        }),
+        agreeing_left_out: left_out(&explanation.destinations_left_out, |says| {
+            says == HostUsability::Yes
+        }),
         commands: commands(&name, key),
         key: key.to_owned(),
         name,
         ..WhyFile::default()
     }
+}
+
+/// The number of those whose usability is wanted.
+fn left_out(hosts: &[HostsLeftOut], is_wanted: impl Fn(HostUsability) -> bool) -> u64 {
+    hosts.iter().filter(|more| is_wanted(more.usability)).map(|more| more.hosts).sum()
 }
 
 fn copies(view: &ExplainView, beats: &HeartbeatView) -> Vec<HeldCopy> {

@@ -1,16 +1,41 @@
 //! Explains why one file is or is not planned, by everything that a round examines.
 
+use std::collections::{BTreeMap, HashMap};
+
 use reelyard_core::clock::Millis;
 use reelyard_core::host::HostAddr;
 use reelyard_core::names::{FileId, FileName};
 
 use crate::task_manager::messages::{
-    DestinationState, Explanation, HeldOn, HostUsability, MasterState, PlanVerdict, SourceState,
+    DestinationState, Explanation, HeldOn, HostUsability, HostsLeftOut, MasterState, PlanVerdict,
+    SourceState,
 };
 use crate::task_manager::messages::{PlannerWaits, Skip};
 use crate::task_manager::policy::plan::hosts::usable_hosts::{UsableDestination, UsableSource};
 use crate::task_manager::policy::plan::{Candidate, Occupied, Pairing, Planner, PlanningContext};
 use crate::task_manager::state::backoff::Blamed;
+
+/// Hosts of one role whose state an explanation lists. As the longest page of the API, it is for a reader.
+const EXPLAINED_HOSTS: usize = 1000;
+
+/// The hosts that can take part come first, and those after the first [`EXPLAINED_HOSTS`] are only counted.
+fn explained_hosts<T>(
+    mut states: Vec<T>,
+    usability: impl Fn(&T) -> HostUsability,
+) -> (Vec<T>, Vec<HostsLeftOut>) {
+    if states.len() <= EXPLAINED_HOSTS {
+        return (states, Vec::new());
+    }
+    states.sort_by_key(|state| {
+        !matches!(usability(state), HostUsability::Yes | HostUsability::Holds)
+    });
+    let mut left_out = BTreeMap::<HostUsability, u64>::new();
+    for state in states.drain(EXPLAINED_HOSTS..) {
+        *left_out.entry(usability(&state)).or_default() += 1;
+    }
+    let left_out = left_out.into_iter().map(|(usability, hosts)| HostsLeftOut { usability, hosts });
+    (states, left_out.collect())
+}
 
 impl Planner {
     /// Whether the master of `file` must be checked before the file can be explained.
@@ -68,6 +93,10 @@ impl ExplainedFile<'_> {
         let ahead = self.file.and_then(|file| {
             candidates.best_first(ungraded_hot).position(|candidate| candidate.file == file)
         });
+        let (sources, sources_left_out) =
+            explained_hosts(self.sources(), |source| source.usability);
+        let (destinations, destinations_left_out) =
+            explained_hosts(self.destinations(), |destination| destination.usability);
         Explanation {
             verdict: self.verdict(),
             rank: self.file.map(|file| candidates.grade(file)).filter(|grade| *grade > 0),
@@ -78,8 +107,10 @@ impl ExplainedFile<'_> {
             listed_on: self.file.map_or(&[][..], |file| candidates.listed_on(file)).to_vec(),
             task: self.file.and_then(|file| yard.copied_by(file)),
             back_off: yard.book.back_offs().get(&Blamed::File(name.clone())).cloned(),
-            sources: self.sources(),
-            destinations: self.destinations(),
+            sources,
+            sources_left_out,
+            destinations,
+            destinations_left_out,
         }
     }
 
@@ -197,13 +228,14 @@ impl ExplainedFile<'_> {
     }
 
     fn sources(&self) -> Vec<SourceState> {
+        let usable: HashMap<HostAddr, &UsableSource> =
+            self.pairing.sources.iter().map(|source| (source.addr, source)).collect();
         let hosts = self.yard.hosts.iter().filter(|(_, host)| host.role.is_source());
-        hosts.map(|(host, _)| self.source(host)).collect()
+        hosts.map(|(host, _)| self.source(host, usable.get(&host).copied())).collect()
     }
 
-    fn source(&self, host: HostAddr) -> SourceState {
+    fn source(&self, host: HostAddr, usable: Option<&UsableSource>) -> SourceState {
         let part = self.pairing.parts().get(&host).copied().unwrap_or_default();
-        let usable = self.pairing.sources.iter().find(|source| source.addr == host);
         let usability = match (part.no_source, usable) {
             (Some(unusable), _) => unusable.into(),
             (None, Some(source)) if source.free == 0 => HostUsability::Busy,
@@ -231,13 +263,14 @@ impl ExplainedFile<'_> {
     }
 
     fn destinations(&self) -> Vec<DestinationState> {
+        let usable: HashMap<HostAddr, &UsableDestination> =
+            self.pairing.destinations.iter().map(|to| (to.addr, to)).collect();
         let hosts = self.yard.hosts.iter().filter(|(_, host)| host.role.is_destination());
-        hosts.map(|(host, _)| self.destination(host)).collect()
+        hosts.map(|(host, _)| self.destination(host, usable.get(&host).copied())).collect()
     }
 
-    fn destination(&self, host: HostAddr) -> DestinationState {
+    fn destination(&self, host: HostAddr, usable: Option<&UsableDestination>) -> DestinationState {
         let part = self.pairing.parts().get(&host).copied().unwrap_or_default();
-        let usable = self.pairing.destinations.iter().find(|to| to.addr == host);
         let usability = if self.holds(host).is_some() {
             HostUsability::Holds
         } else {
@@ -266,5 +299,29 @@ impl ExplainedFile<'_> {
         let mut sources = self.pairing.sources.iter();
         let served = sources.any(|from| from.free > 0 && self.matches(from, to));
         if served { HostUsability::Yes } else { HostUsability::NoSource }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_very_many_hosts_those_that_can_take_part_are_listed() {
+        let says = |number: usize| match number % 4 {
+            0 => HostUsability::NotUp,
+            1 => HostUsability::NoRoom,
+            2 => HostUsability::Holds,
+            _ => HostUsability::Yes,
+        };
+        let few: Vec<usize> = (0..EXPLAINED_HOSTS).collect();
+        assert_eq!(explained_hosts(few.clone(), |number| says(*number)), (few, Vec::new()));
+        let (listed, left_out) =
+            explained_hosts((0..1600).collect::<Vec<usize>>(), |number| says(*number));
+        let count = |wanted| listed.iter().filter(|number| says(**number) == wanted).count();
+        assert_eq!((count(HostUsability::Yes), count(HostUsability::Holds)), (400, 400));
+        assert_eq!((count(HostUsability::NotUp), count(HostUsability::NoRoom)), (100, 100));
+        let of = |usability| HostsLeftOut { usability, hosts: 300 };
+        assert_eq!(left_out, [of(HostUsability::NotUp), of(HostUsability::NoRoom)]);
     }
 }
