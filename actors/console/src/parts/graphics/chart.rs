@@ -7,9 +7,27 @@ use maud::{Markup, html};
 use crate::format::clock;
 use crate::viewer::{Moment, Viewer};
 
-const WIDTH: f64 = 560.0;
-const LEFT: f64 = 56.0;
-const RIGHT: f64 = 488.0;
+/// The drawing of a chart for panels of one size, in pixels. Its letters keep their size.
+struct ChartSize {
+    /// The style shows the drawing that fits the panel.
+    class: &'static str,
+    width: f64,
+    /// The left end of the lines.
+    left: f64,
+    /// Their right end.
+    right: f64,
+    /// Parts of the span between instants with a label.
+    spans: i64,
+}
+
+const SIZES: [ChartSize; 2] = [
+    ChartSize { class: "chart wide", width: 560.0, left: 56.0, right: 488.0, spans: 4 },
+    ChartSize { class: "chart narrow", width: 280.0, left: 60.0, right: 224.0, spans: 2 },
+];
+
+/// From this distance to the left end on the word of a mark is at its left.
+const WORD: f64 = 100.0;
+
 const TOP: f64 = 16.0;
 const BOTTOM: f64 = 154.0;
 
@@ -59,11 +77,11 @@ fn y_of(figure: &ChartFigure, value: f64) -> f64 {
     BOTTOM - if share.is_finite() { share } else { 0.0 } * (BOTTOM - TOP)
 }
 
-fn path(figure: &ChartFigure, values: &[f64]) -> String {
+fn path(figure: &ChartFigure, size: &ChartSize, values: &[f64]) -> String {
     let steps = values.len().saturating_sub(1).max(1) as f64;
     let mut path = String::from("M");
     for (index, value) in values.iter().enumerate() {
-        let x = LEFT + index as f64 * (RIGHT - LEFT) / steps;
+        let x = size.left + index as f64 * (size.right - size.left) / steps;
         let gap = if index == 0 { "" } else { " " };
         // Writing to a String never fails.
         let _ = write!(path, "{gap}{x:.1} {:.1}", y_of(figure, *value));
@@ -90,39 +108,51 @@ fn label_heights(figure: &ChartFigure) -> Vec<f64> {
     placed
 }
 
-/// The chart. A table with the same figures stands beside it or behind a link.
+/// The chart, drawn for each size of panel. A table with the same figures stands beside it or behind a link.
 pub fn chart(viewer: &Viewer, figure: &ChartFigure) -> Markup {
+    html! { @for size in &SIZES { (drawing(viewer, figure, size)) } }
+}
+
+fn drawing(viewer: &Viewer, figure: &ChartFigure, size: &ChartSize) -> Markup {
+    let ChartSize { class, width, left, right, spans } = *size;
     let shown = |value: f64| format!("{value:.1}");
-    let span = (figure.to.0 - figure.from.0).max(1) as f64;
     let steps = figure.axis.len().saturating_sub(1).max(1) as f64;
     let heights = label_heights(figure);
     html! {
-        svg.chart viewBox={ "0 0 " (WIDTH) " 178" } role="img" aria-label=(figure.label) {
+        svg class=(class) viewBox={ "0 0 " (width) " 178" } role="img" aria-label=(figure.label) {
             @for (index, words) in figure.axis.iter().enumerate() {
                 @let y = TOP + index as f64 * (BOTTOM - TOP) / steps;
-                line.axis x1=(LEFT) x2=(RIGHT) y1=(shown(y)) y2=(shown(y)) {}
-                text x=(LEFT - 6.0) y=(shown(y + 4.0)) text-anchor="end" { (words) }
+                line.axis x1=(left) x2=(right) y1=(shown(y)) y2=(shown(y)) {}
+                text x=(left - 6.0) y=(shown(y + 4.0)) text-anchor="end" { (words) }
             }
-            @for step in 0..5_i64 {
-                @let at = Moment(figure.from.0 + (figure.to.0 - figure.from.0) * step / 4);
-                @let x = LEFT + step as f64 * (RIGHT - LEFT) / 4.0;
-                @let anchor = match step { 0 => "start", 4 => "end", _ => "middle" };
+            @for step in 0..=spans {
+                @let at = Moment(figure.from.0 + (figure.to.0 - figure.from.0) * step / spans);
+                @let x = left + step as f64 * (right - left) / spans as f64;
+                @let anchor = if step == 0 { "start" } else if step == spans { "end" } else { "middle" };
                 text x=(shown(x)) y="172" text-anchor=(anchor) { (clock(viewer, at).get(..5).unwrap_or_default()) }
             }
             @for (index, line) in figure.lines.iter().take(3).enumerate() {
                 @if !line.values.is_empty() {
-                    @let d = path(figure, &line.values);
-                    @if index == 0 { path.a1 d={ (d) " L" (RIGHT) " " (BOTTOM) " L" (LEFT) " " (BOTTOM) "z" } {} }
+                    @let d = path(figure, size, &line.values);
+                    @if index == 0 { path.a1 d={ (d) " L" (right) " " (BOTTOM) " L" (left) " " (BOTTOM) "z" } {} }
                     path class={ "l" (index + 1) } d=(d) {}
-                    text.lab x=(RIGHT + 8.0) y=(shown(heights.get(index).copied().unwrap_or(BOTTOM))) { (line.name) }
+                    text.lab x=(right + 8.0) y=(shown(heights.get(index).copied().unwrap_or(BOTTOM))) { (line.name) }
                 }
             }
-            @for mark in figure.marks.iter().take(MOST_MARKS) {
-                @let x = LEFT + ((mark.at.0 - figure.from.0) as f64 / span).clamp(0.0, 1.0) * (RIGHT - LEFT);
-                line.ann x1=(shown(x)) x2=(shown(x)) y1="8" y2=(BOTTOM) {}
-                text.annt x=(shown(x - 5.0)) y="13" text-anchor="end" { (mark.word) }
-            }
+            @for mark in figure.marks.iter().take(MOST_MARKS) { (upright(figure, size, mark)) }
         }
+    }
+}
+
+/// A mark with its word at the side that has room for it.
+fn upright(figure: &ChartFigure, size: &ChartSize, mark: &ChartMark) -> Markup {
+    let span = (figure.to.0 - figure.from.0).max(1) as f64;
+    let share = ((mark.at.0 - figure.from.0) as f64 / span).clamp(0.0, 1.0);
+    let x = size.left + share * (size.right - size.left);
+    let (word, anchor) = if x < size.left + WORD { (x + 5.0, "start") } else { (x - 5.0, "end") };
+    html! {
+        line.ann x1=(format!("{x:.1}")) x2=(format!("{x:.1}")) y1="8" y2=(BOTTOM) {}
+        text.annt x=(format!("{word:.1}")) y="13" text-anchor=(anchor) { (mark.word) }
     }
 }
 

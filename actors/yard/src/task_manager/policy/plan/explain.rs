@@ -307,7 +307,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_very_many_hosts_those_that_can_take_part_are_listed() {
+    fn hosts_that_can_take_part_are_listed_first() {
         let says = |number: usize| match number % 4 {
             0 => HostUsability::NotUp,
             1 => HostUsability::NoRoom,
