@@ -24,8 +24,10 @@ use reelyard_yard::task_manager::{
 /// Graded files. A list of all is larger than the limit; so are those below.
 const FILES: usize = 100_000;
 const COPIES: usize = 4_000;
-/// More than have series of their own in `/metrics`. All but the first do not answer.
-const HOSTS: usize = 10_000;
+/// More than have series of their own in `/metrics`, and than an explanation lists. All but the first do not answer.
+const HOSTS: usize = 1_300;
+/// These, and hosts that have left the configuration.
+const HOSTS_EVER: usize = 10_000;
 /// Ended copies of each host in the history: every other one failed, but not those of the first.
 const ENDED_OF_EACH: usize = 10;
 /// Hosts whose ended copies are still in the list of tasks, which has at most 1,000 of them.
@@ -103,6 +105,9 @@ fn no_answer_grows_with_the_yard() -> Result<()> {
         let plan = yard.get("/api/v1/plan")?;
         (plan["planned_total"] == COPIES).then_some(plan)
     })?;
+    let history = yard.get("/api/v1/history?limit=1000").context("no history")?;
+    let rows = history["items"].as_array().map(Vec::len);
+    ensure!(rows == Some(1000) && history["next"].is_string(), "the history has {rows:?} rows");
     let task = open["planned"][0]["task"].as_str().context("no task")?.to_owned();
     let link = links.first().context("no link")?;
     let mut addresses: Vec<String> = PAGES.map(str::to_owned).to_vec();
@@ -176,7 +181,7 @@ fn start(yard: &ProcessYard) -> Result<RoleProcess> {
     let masters = yard.path("masters");
     let settings = yard.node_file().replace(
         &format!("hosts.destinations = [\"{}\"]", yard.destination(0)),
-        &format!("hosts.destinations = {:?}", destinations(yard)),
+        &format!("hosts.destinations = {:?}", destinations(yard, HOSTS)),
     );
     let settings =
         settings.replace("heartbeat.interval = \"300ms\"", "heartbeat.interval = \"1m\"");
@@ -193,8 +198,8 @@ fn start(yard: &ProcessYard) -> Result<RoleProcess> {
 }
 
 /// The destination of the yard, and hosts that do not answer.
-fn destinations(yard: &ProcessYard) -> Vec<String> {
-    let absent = (1..HOSTS).map(|host| format!("127.255.{}.{}:9", host / 250, host % 250 + 1));
+fn destinations(yard: &ProcessYard, hosts: usize) -> Vec<String> {
+    let absent = (1..hosts).map(|host| format!("127.255.{}.{}:9", host / 250, host % 250 + 1));
     std::iter::once(yard.destination(0).to_string()).chain(absent).collect()
 }
 
@@ -221,8 +226,10 @@ async fn fill_store(yard: &ProcessYard) -> Result<Vec<ShareId>> {
 /// All hosts, and copies to each of them that ended. Each host failed for a reason of its own and backs off.
 fn ended_copies(yard: &ProcessYard) -> Result<Vec<TaskEvent>> {
     let source: HostAddr = yard.source(0).to_string().parse()?;
-    let hosts =
-        destinations(yard).iter().map(|host| host.parse()).collect::<Result<Vec<_>, _>>()?;
+    let hosts = destinations(yard, HOSTS_EVER)
+        .iter()
+        .map(|host| host.parse())
+        .collect::<Result<Vec<_>, _>>()?;
     let mut named: Vec<(HostAddr, HostRole)> = vec![(source, HostRole::Source)];
     named.extend(hosts.iter().map(|host| (*host, HostRole::Destination)));
     let named = named.chunks(NAMED_AT_ONCE).map(<[_]>::to_vec);
