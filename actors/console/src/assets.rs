@@ -54,7 +54,7 @@ assets! {
     /// Colours, letters and layout.
     STYLE = "console.css", "console.css", "text/css; charset=utf-8",
         "reelyard", "MIT OR Apache-2.0",
-        "a09adb6efbcabb9288e9562cc83718859692c0eda46ff752e72e2d4629e01254";
+        "ca4ba77405188fb22c506834d61db997086da5635a8cc15d215d78480826ce6b";
     /// Keys, ages, selection, copying and dialogs.
     SCRIPT = "console.js", "console.js", "text/javascript; charset=utf-8",
         "reelyard", "MIT OR Apache-2.0",
