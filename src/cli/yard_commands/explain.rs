@@ -56,7 +56,7 @@ pub fn run(
 
 fn print_left_out(left_out: &[HostsLeftOut], out: &mut Printer<'_>) -> Result<(), CommandFailure> {
     for more in left_out {
-        writeln!(out, "and {} more: {}", more.hosts, more.usability)?;
+        out.remark(&format!("and {} more: {}", format::count(more.hosts), more.usability))?;
     }
     Ok(())
 }
