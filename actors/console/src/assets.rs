@@ -54,7 +54,7 @@ assets! {
     /// Colours, letters and layout.
     STYLE = "console.css", "console.css", "text/css; charset=utf-8",
         "reelyard", "MIT OR Apache-2.0",
-        "ca4ba77405188fb22c506834d61db997086da5635a8cc15d215d78480826ce6b";
+        "9a4ab901c148ae3ffda5c0ad3673f1110631fbc38e4afd37cb2bb29cd5c6be24";
     /// Keys, ages, selection, copying and dialogs.
     SCRIPT = "console.js", "console.js", "text/javascript; charset=utf-8",
         "reelyard", "MIT OR Apache-2.0",

@@ -82,7 +82,7 @@ impl Browser {
                 .stderr(Stdio::null())
                 .process_group(0)
                 .spawn()
-                .context("sh")?;
+                .context("cannot start sh, which starts chromedriver")?;
             let mut lines = BufReader::new(driver.stdout.take().context("no output")?).lines();
             while let Some(Ok(line)) = lines.next() {
                 if let Some(port) = port_in(&line) {

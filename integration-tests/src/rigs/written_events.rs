@@ -25,7 +25,7 @@ struct WrittenPiece<P: Piece> {
     journal: Journal,
     replica: ReplicaHandle<P>,
     leads: Arc<Notify>,
-    /// The first event that was refused, as text.
+    /// Why the first refused event was refused.
     refused: Option<String>,
 }
 
@@ -90,11 +90,14 @@ where
     let epoch = journal.leadership().borrow().epoch().context("no node leads")?;
     commit_events(journal, epoch, piece, events).await?;
     let refusal = owner.send(ReadRefusal).await?;
-    ensure!(refusal.is_none(), "an event was refused: {refusal:?}");
+    ensure!(refusal.is_none(), "an event was refused because: {refusal:?}");
     Ok(())
 }
 
 /// Commits these events in their order, many in one entry.
+///
+/// # Errors
+/// The journal does not take them.
 pub async fn commit_events<P: Piece>(
     journal: &Journal,
     epoch: Epoch,

@@ -49,14 +49,19 @@ pub fn run(
     print_copies(&view.copies, out)?;
     let explanation = &view.explanation;
     print_sources(&explanation.sources, out)?;
-    print_left_out(&explanation.sources_left_out, out)?;
+    print_left_out(&explanation.sources_left_out, "sources", out)?;
     print_destinations(&explanation.destinations, out)?;
-    print_left_out(&explanation.destinations_left_out, out)
+    print_left_out(&explanation.destinations_left_out, "destinations", out)
 }
 
-fn print_left_out(left_out: &[HostsLeftOut], out: &mut Printer<'_>) -> Result<(), CommandFailure> {
+fn print_left_out(
+    left_out: &[HostsLeftOut],
+    role: &str,
+    out: &mut Printer<'_>,
+) -> Result<(), CommandFailure> {
     for more in left_out {
-        out.remark(&format!("and {} more: {}", format::count(more.hosts), more.usability))?;
+        let (hosts, usability) = (format::count(more.hosts), more.usability);
+        out.remark(&format!("and {hosts} more {role}, each: {usability}"))?;
     }
     Ok(())
 }

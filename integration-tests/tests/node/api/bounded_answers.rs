@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
+use reelyard_console::format::count;
 use reelyard_core::clock::Clock;
 use reelyard_core::event::PieceId;
 use reelyard_core::host::{HostAddr, HostRole};
@@ -36,6 +37,9 @@ const LISTED_HOSTS: usize = 500;
 const NAMED_AT_ONCE: usize = 500;
 const LINKS: usize = 100_000;
 const BOXES: u32 = 10_000;
+
+/// Refusing destinations with a row of their own in the panel "Why?".
+const REFUSALS_WITH_ROW: usize = 20;
 
 /// Largest answer in bytes.
 const LARGEST: usize = 1 << 20;
@@ -109,6 +113,7 @@ fn no_answer_grows_with_the_yard() -> Result<()> {
     let history = yard.get("/api/v1/history?limit=1000").context("no history")?;
     let rows = history["items"].as_array().map(Vec::len);
     ensure!(rows == Some(1000) && history["next"].is_string(), "the history has {rows:?} rows");
+    an_explanation_counts_the_hosts_that_it_does_not_list(&yard)?;
     let task = open["planned"][0]["task"].as_str().context("no task")?.to_owned();
     let link = links.first().context("no link")?;
     let mut addresses: Vec<String> = PAGES.map(str::to_owned).to_vec();
@@ -146,6 +151,22 @@ fn no_answer_grows_with_the_yard() -> Result<()> {
     }
     assert!(too_large.is_empty(), "answers over {LARGEST} bytes: {too_large:#?}");
     the_pages_of_the_plan_have_each_copy_once(&yard)
+}
+
+fn an_explanation_counts_the_hosts_that_it_does_not_list(yard: &ProcessYard) -> Result<()> {
+    let answer = yard.get("/api/v1/files/file-9000.mpg/explain").context("no explanation")?;
+    let listed = answer["destinations"].as_array().context("no destinations")?;
+    let left_out = answer["destinations_left_out"].as_array().context("none is left out")?;
+    let counted: u64 = left_out.iter().filter_map(|more| more["hosts"].as_u64()).sum();
+    let shown = (listed.len(), counted);
+    ensure!(shown == (1000, HOSTS as u64 - 1000), "listed and counted: {shown:?}");
+    let agreeing = listed.iter().filter(|destination| destination["says"] == "yes").count();
+    let without_row = (HOSTS - agreeing - REFUSALS_WITH_ROW) as u64;
+    let page = format!("http://{}/console/files?why=file-9000.mpg", yard.node);
+    let page = String::from_utf8(yard.curl().arg(page).output()?.stdout)?;
+    let words = format!("and {} more", count(without_row));
+    ensure!(page.contains(&words), "the panel does not say: {words}");
+    Ok(())
 }
 
 /// The copies by their sizes. The largest one is planned last and shown first.
@@ -224,7 +245,7 @@ async fn fill_store(yard: &ProcessYard) -> Result<Vec<ShareId>> {
     Ok(ids)
 }
 
-/// All hosts, and copies to each of them that ended. Each host failed for a reason of its own and backs off.
+/// All hosts, and copies to each of them that ended. Each host but the first failed for a reason of its own and backs off.
 fn ended_copies(yard: &ProcessYard) -> Result<Vec<TaskEvent>> {
     let source: HostAddr = yard.source(0).to_string().parse()?;
     let hosts = destinations(yard, HOSTS_EVER)

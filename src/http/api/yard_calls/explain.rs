@@ -21,8 +21,9 @@ pub(super) const TIB: f64 = (1_u64 << 40) as f64;
     path = "/files/{name}/explain",
     tag = "files",
     operation_id = "explainFile",
-    summary = "Explains why a file is planned or not, for every host",
-    description = "Unknown names are accepted as well.",
+    summary = "Explains why a file is planned or not, host by host",
+    description = "Unknown names are accepted as well. At most 1000 sources and 1000 destinations are listed. The others \
+                   are counted.",
     params(("name" = String, Path, description = "Percent-encoded name of the file; any bytes are allowed")),
     responses((status = 200, description = "The explanation", body = ExplainView))
 )]

@@ -173,7 +173,8 @@ fn action(words: String, address: String) -> FindHit {
     hit(FindKind::Action, words, address)
 }
 
-/// Graded files by a part of their names, best rank first. The rank distinguishes names that look alike.
+/// Graded files by a part of their names, in the order of copies. The rank in grade.info distinguishes names that look
+/// alike.
 fn files(state: &NodeHttpState, text: &str, language: Language) -> Vec<FindHit> {
     let catalog = state.actors.catalog_view.load();
     let Some(ranking) = &catalog.ranking else { return Vec::new() };

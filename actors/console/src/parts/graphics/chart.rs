@@ -7,7 +7,7 @@ use maud::{Markup, html};
 use crate::format::clock;
 use crate::viewer::{Moment, Viewer};
 
-/// The drawing of a chart for panels of one size, in pixels. Its letters keep their size.
+/// Measures of a drawing, in units of its viewBox. The style stretches it to the width of the panel.
 struct ChartSize {
     /// The style shows the drawing that fits the panel.
     class: &'static str,
@@ -25,8 +25,8 @@ const SIZES: [ChartSize; 2] = [
     ChartSize { class: "chart narrow", width: 280.0, left: 60.0, right: 224.0, spans: 2 },
 ];
 
-/// From this distance to the left end on the word of a mark is at its left.
-const WORD: f64 = 100.0;
+/// Marks nearer than this to the left end have their word at the right.
+const ROOM_FOR_WORD: f64 = 100.0;
 
 const TOP: f64 = 16.0;
 const BOTTOM: f64 = 154.0;
@@ -149,7 +149,8 @@ fn upright(figure: &ChartFigure, size: &ChartSize, mark: &ChartMark) -> Markup {
     let span = (figure.to.0 - figure.from.0).max(1) as f64;
     let share = ((mark.at.0 - figure.from.0) as f64 / span).clamp(0.0, 1.0);
     let x = size.left + share * (size.right - size.left);
-    let (word, anchor) = if x < size.left + WORD { (x + 5.0, "start") } else { (x - 5.0, "end") };
+    let (word, anchor) =
+        if x < size.left + ROOM_FOR_WORD { (x + 5.0, "start") } else { (x - 5.0, "end") };
     html! {
         line.ann x1=(format!("{x:.1}")) x2=(format!("{x:.1}")) y1="8" y2=(BOTTOM) {}
         text.annt x=(format!("{word:.1}")) y="13" text-anchor=(anchor) { (mark.word) }
@@ -175,5 +176,25 @@ mod tests {
         let mut heights = label_heights(&figure);
         heights.sort_by(f64::total_cmp);
         assert!(heights.windows(2).all(|pair| pair[1] - pair[0] >= 14.0), "{heights:?}");
+    }
+
+    #[test]
+    fn the_word_of_a_mark_is_at_the_side_with_room() {
+        let figure = ChartFigure {
+            label: String::new(),
+            from: Moment(0),
+            to: Moment(1000),
+            most: 0.0,
+            axis: Vec::new(),
+            lines: Vec::new(),
+            marks: Vec::new(),
+        };
+        for size in &SIZES {
+            for (at, anchor) in [(0, "start"), (1000, "end")] {
+                let mark = ChartMark { at: Moment(at), word: "down".into() };
+                let drawn = upright(&figure, size, &mark).into_string();
+                assert!(drawn.contains(&format!("text-anchor=\"{anchor}\"")), "{drawn}");
+            }
+        }
     }
 }

@@ -22,7 +22,7 @@ pub struct HitcountHistory {
     /// The destinations listed for each file.
     listed: Vec<ListNumber>,
     lists: AddressLists,
-    /// The positions by size, once they were needed: four bytes a file.
+    /// The positions by size, once they were sorted: four bytes a file.
     by_size: OnceLock<KeptOrder>,
 }
 

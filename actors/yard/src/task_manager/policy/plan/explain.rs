@@ -15,10 +15,10 @@ use crate::task_manager::policy::plan::hosts::usable_hosts::{UsableDestination, 
 use crate::task_manager::policy::plan::{Candidate, Occupied, Pairing, Planner, PlanningContext};
 use crate::task_manager::state::backoff::Blamed;
 
-/// Hosts of one role whose state an explanation lists. As the longest page of the API, it is for a reader.
+/// Hosts of one role whose state an explanation lists: as many as the longest page of the API.
 const EXPLAINED_HOSTS: usize = 1000;
 
-/// The hosts that can take part come first, and those after the first [`EXPLAINED_HOSTS`] are only counted.
+/// Hosts that hold the file or can take part come first. Those after the first [`EXPLAINED_HOSTS`] are only counted.
 fn explained_hosts<T>(
     mut states: Vec<T>,
     usability: impl Fn(&T) -> HostUsability,
