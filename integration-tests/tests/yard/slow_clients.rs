@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use reelyard_integration_tests::probes::waiting::PATIENCE;
 use reelyard_integration_tests::rigs::binary;
 use reelyard_integration_tests::rigs::yard::{ProcessYard, free_addr, holds, wait_for};
