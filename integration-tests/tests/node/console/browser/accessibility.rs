@@ -195,7 +195,7 @@ impl PageCheck {
 
 #[tokio::test]
 async fn english_pages_are_accessible_in_any_theme_and_reflow() -> Result<()> {
-    let mut check = PageCheck::start().await?;
+    let check = PageCheck::start().await?;
     check.browser.resize(WIDE.0, WIDE.1).await?;
     check.open("/en/find").await?;
     faults_are_found(&check.browser).await?;
