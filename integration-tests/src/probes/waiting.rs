@@ -5,7 +5,7 @@ use std::future::Future;
 use std::time::{Duration, Instant};
 
 /// The longest time that a test waits for a condition.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+pub const PATIENCE: Duration = Duration::from_secs(120);
 
 /// The pause before the next check of a condition since `began`. Frequent checks for a long time would take the
 /// processor from the programs that they wait for.
