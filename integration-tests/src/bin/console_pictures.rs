@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use anyhow::{Context, Result};
 use reelyard_integration_tests::probes::browser::Browser;
 use reelyard_integration_tests::probes::waiting::eventually_some;
-use reelyard_integration_tests::rigs::console_samples::ConsoleSamples;
+use reelyard_integration_tests::rigs::pages::console_samples::ConsoleSamples;
 
 /// Name of each picture, its sample page, and the height of its window. The width is [`WIDTH`].
 const PICTURES: [(&str, &str, u32); 4] = [

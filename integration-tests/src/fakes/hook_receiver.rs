@@ -13,7 +13,7 @@ use reelyard_file_server::certificate::Certificate;
 use rustls::StreamOwned;
 use serde_json::Value;
 
-use crate::rigs::certificate::Pem;
+use crate::rigs::tls::certificate::Pem;
 
 /// The key of the signatures.
 pub const SECRET: &str = "whsec-0123456789abcdef";

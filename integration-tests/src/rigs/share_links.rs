@@ -25,7 +25,7 @@ use reelyard_shares::share_expiry::{
 use tempfile::TempDir;
 use tokio::process::Command;
 
-use crate::rigs::certificate::Pem;
+use crate::rigs::tls::certificate::Pem;
 
 /// The time of the manual clock when a test begins.
 pub const START: Millis = Millis(1_800_000_000_000);

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use reelyard_file_server::certificate::Certificate;
-use reelyard_integration_tests::rigs::private_authority::PrivateAuthority;
+use reelyard_integration_tests::rigs::tls::private_authority::PrivateAuthority;
 use reelyard_integration_tests::rigs::worker::worker_rig::{FakeNode, Rig, started};
 use reelyard_protocol::tls::TrustedAuthorities;
 use reelyard_protocol::worker::{Blame, ReportedState, TaskOrder};

@@ -12,7 +12,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use reelyard_integration_tests::rigs::certificate::Pem;
+use reelyard_integration_tests::rigs::tls::certificate::Pem;
 
 use crate::usage::cpu_of;
 

@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result};
 use reelyard_integration_tests::rigs::binary::{ProgramOutput, run};
-use reelyard_integration_tests::rigs::private_authority::PrivateAuthority;
+use reelyard_integration_tests::rigs::tls::private_authority::PrivateAuthority;
 use reelyard_integration_tests::rigs::yard::{RoleProcess, holds, wait_for};
 
 use super::tls_yard::TlsYard;

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::process::Command;
 
 use anyhow::{Context, Result};
-use reelyard_integration_tests::rigs::private_authority::{HostCertificate, PrivateAuthority};
+use reelyard_integration_tests::rigs::tls::private_authority::{HostCertificate, PrivateAuthority};
 use reelyard_integration_tests::rigs::yard::{ProcessYard, RoleProcess};
 use serde_json::Value;
 

@@ -8,7 +8,7 @@ use reelyard_api::ProblemKind;
 use reelyard_integration_tests::probes::code_blocks::{CodeBlock, calls, code_blocks};
 use reelyard_integration_tests::probes::prose;
 use reelyard_integration_tests::rigs::binary::run;
-use reelyard_integration_tests::rigs::certificate::Pem;
+use reelyard_integration_tests::rigs::tls::certificate::Pem;
 
 const README: &str = include_str!("../../../../README.md");
 

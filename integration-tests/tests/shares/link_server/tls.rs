@@ -5,8 +5,8 @@ use std::process::Command;
 use std::time::Duration;
 
 use reelyard_integration_tests::probes::waiting::eventually;
-use reelyard_integration_tests::rigs::certificate::Pem;
 use reelyard_integration_tests::rigs::share_links::{ManualLinks, curl};
+use reelyard_integration_tests::rigs::tls::certificate::Pem;
 use reelyard_links::hash_password;
 use reelyard_shares::share_expiry::{ShareEnding, ShareEvent, ShareId};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};

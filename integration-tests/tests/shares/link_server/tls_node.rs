@@ -6,7 +6,7 @@ use std::process::Command;
 
 use anyhow::{Result, ensure};
 use reelyard::config::{Layers, load_node};
-use reelyard_integration_tests::rigs::certificate::Pem;
+use reelyard_integration_tests::rigs::tls::certificate::Pem;
 use reelyard_integration_tests::rigs::yard::{ProcessYard, RoleProcess, free_addr, wait_for};
 use serde_json::Value;
 

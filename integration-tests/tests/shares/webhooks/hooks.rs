@@ -9,7 +9,7 @@ use anyhow::Result;
 use reelyard_integration_tests::fakes::hook_receiver::{HookReceiver, ReceiverMode, SECRET};
 use reelyard_integration_tests::probes::event_reader::EventReader;
 use reelyard_integration_tests::rigs::binary;
-use reelyard_integration_tests::rigs::certificate::Pem;
+use reelyard_integration_tests::rigs::tls::certificate::Pem;
 use reelyard_integration_tests::rigs::yard::{ProcessYard, RoleProcess, free_addr, wait_for};
 use serde_json::{Value, json};
 

@@ -7,7 +7,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use reelyard_integration_tests::rigs::certificate::Pem;
+use reelyard_integration_tests::rigs::tls::certificate::Pem;
 use reelyard_integration_tests::rigs::yard::{RoleProcess, bearer_in, free_addr, wait_for};
 use serde_json::{Value, json};
 

@@ -8,7 +8,7 @@ use anyhow::{Context, Result, ensure};
 use reelyard_core::clock::{Clock, Millis};
 use reelyard_integration_tests::rigs::catalog::catalog_input::media_name;
 use reelyard_integration_tests::rigs::running::on_a_system;
-use reelyard_integration_tests::rigs::share_store::ShareStore;
+use reelyard_integration_tests::rigs::stores::share_store::ShareStore;
 use reelyard_shares::share_expiry::{
     Effort, LAG_STEPS, Lags, RootName, ShareExpirySettings, ShareId, ShareLookup, SharePath,
     SharesWithin,

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail, ensure};
 use reelyard_core::host::HostAddr;
 use reelyard_core::names::FileName;
-use reelyard_integration_tests::rigs::private_authority::PrivateAuthority;
+use reelyard_integration_tests::rigs::tls::private_authority::PrivateAuthority;
 use reelyard_integration_tests::rigs::worker::worker_rig::{FakeNode, free_address};
 use reelyard_integration_tests::rigs::yard::{RoleProcess, wait_for, wait_until_up};
 use reelyard_protocol::worker::{ReportedState, TaskId, TaskOrder};

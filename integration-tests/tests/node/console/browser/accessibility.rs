@@ -7,7 +7,7 @@ use reelyard_integration_tests::probes::accessibility::{
     AXE_SHA256, AxeRules, axe_bytes, small_targets, too_wide, violations, watch, wordless,
 };
 use reelyard_integration_tests::probes::browser::Browser;
-use reelyard_integration_tests::rigs::console_samples::ConsoleSamples;
+use reelyard_integration_tests::rigs::pages::console_samples::ConsoleSamples;
 use sha2::{Digest, Sha256};
 
 use super::super::console_yard::ConsoleYard;

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 use anyhow::{Result, ensure};
 use rcgen::{CertificateParams, DnType, Issuer, KeyPair};
 
-use super::binary::run;
+use crate::rigs::binary::run;
 
 /// The name of the authority of `reelyard certs`.
 const NAME: &str = "Reelyard yard authority";

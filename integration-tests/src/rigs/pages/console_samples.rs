@@ -10,10 +10,10 @@ use reelyard_console::frame::security_policy;
 use reelyard_console::text::Language;
 
 use self::samples::{Sample, all, cards, operator};
-use crate::rigs::fixed_pages::{FixedAnswer, FixedPages};
+use crate::rigs::pages::fixed_pages::{FixedAnswer, FixedPages};
 
 /// The samples that the tests of the console's crate check.
-#[path = "../../../actors/console/tests/rendering/samples/mod.rs"]
+#[path = "../../../../actors/console/tests/rendering/samples/mod.rs"]
 #[allow(dead_code, reason = "the tests of the console's crate use more of it")]
 mod samples;
 

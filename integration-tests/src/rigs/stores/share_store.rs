@@ -15,7 +15,7 @@ use reelyard_shares::share_expiry::{
 };
 
 use crate::probes::waiting::PATIENCE;
-use crate::rigs::written_events::commit_events;
+use crate::rigs::stores::written_events::commit_events;
 
 /// The event of a new share of a file.
 pub fn created(id: ShareId, root: &RootName, path: String, deadline: Millis) -> Result<ShareEvent> {

@@ -1,0 +1,4 @@
+//! The stores of nodes, filled before a node starts.
+
+pub mod share_store;
+pub mod written_events;

@@ -1,0 +1,4 @@
+//! Certificates for TLS.
+
+pub mod certificate;
+pub mod private_authority;
