@@ -2,7 +2,8 @@
 //!
 //! A waiting connection is idle, sends a request slowly, or takes nothing of its answer. It is
 //! closed when a new one needs its slot. So a thousand slow connections block no other client, not
-//! even one of the same address.
+//! even one of the same address. In a burst of new connections, one whose request was not read yet may
+//! lose its slot: then the client repeats the call.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
