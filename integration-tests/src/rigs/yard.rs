@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use reelyard::http::UNDECLARED;
 use reelyard_core::token::SharedToken;
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -89,28 +90,34 @@ impl RoleProcess {
 
     /// Sends SIGHUP, which reloads the configuration.
     pub fn hang_up(&self) -> Result<()> {
-        self.signal(rustix::process::Signal::HUP)
+        self.signal(Signal::HUP)
     }
 
     /// Sends SIGTERM, without waiting for the end.
     pub fn begin_to_end(&self) -> Result<()> {
-        self.signal(rustix::process::Signal::TERM)
+        self.signal(Signal::TERM)
     }
 
     /// Stops the process as a pause of its machine does.
     pub fn pause(&self) -> Result<()> {
-        self.signal(rustix::process::Signal::STOP)
+        self.signal(Signal::STOP)?;
+        // Until all its threads have stopped, one of them may still answer a request.
+        let stopped = WaitIdOptions::STOPPED | WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+        waitid(WaitId::Pid(self.pid()?), stopped)?;
+        Ok(())
     }
 
     /// Lets a paused process go on.
     pub fn wake(&self) -> Result<()> {
-        self.signal(rustix::process::Signal::CONT)
+        self.signal(Signal::CONT)
     }
 
-    fn signal(&self, signal: rustix::process::Signal) -> Result<()> {
-        let child = self.child.as_ref().context("it does not run")?;
-        let pid = rustix::process::Pid::from_child(child);
-        Ok(rustix::process::kill_process(pid, signal)?)
+    fn signal(&self, signal: Signal) -> Result<()> {
+        Ok(kill_process(self.pid()?, signal)?)
+    }
+
+    fn pid(&self) -> Result<Pid> {
+        Ok(Pid::from_child(self.child.as_ref().context("it does not run")?))
     }
 
     /// Starts it again with the same settings.
@@ -153,8 +160,8 @@ impl RoleProcess {
     /// Sends SIGTERM and waits for the exit code.
     pub fn terminate(&mut self) -> Result<std::process::ExitStatus> {
         let mut child = self.child.take().context("it does not run")?;
-        let pid = rustix::process::Pid::from_child(&child);
-        rustix::process::kill_process(pid, rustix::process::Signal::TERM)?;
+        let pid = Pid::from_child(&child);
+        kill_process(pid, Signal::TERM)?;
         let until = Instant::now() + PATIENCE;
         loop {
             if let Some(status) = child.try_wait()? {
@@ -172,11 +179,9 @@ impl RoleProcess {
 
     /// Whether the process ended without a request of the test.
     pub fn has_ended(&self) -> bool {
-        let pid = self.child.as_ref().map(rustix::process::Pid::from_child);
-        let options = rustix::process::WaitIdOptions::EXITED
-            | rustix::process::WaitIdOptions::NOHANG
-            | rustix::process::WaitIdOptions::NOWAIT;
-        let state = |pid| rustix::process::waitid(rustix::process::WaitId::Pid(pid), options);
+        let pid = self.child.as_ref().map(Pid::from_child);
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        let state = |pid| waitid(WaitId::Pid(pid), options);
         pid.is_some_and(|pid| matches!(state(pid), Ok(Some(_))))
     }
 
