@@ -19,7 +19,7 @@ fn number_of(case: &PlannerCase, task: &NewTask) -> usize {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn a_round_plans_the_best_eligible_file_and_no_other(case in case()) {

@@ -46,8 +46,11 @@ fn steady() -> SyntheticOptions {
     SyntheticOptions { drift: 0.0, new_titles_per_day: Some(0), rises_per_day: Some(0), ..demand() }
 }
 
+/// A round of the Remover each minute. One each 10 s takes most of a test's time, and changes little.
+const REMOVER_INTERVAL: &str = "remover.interval=1m";
+
 fn rules(set: &[&str]) -> Result<Rules> {
-    let set = set.iter().map(|setting| (*setting).to_owned()).collect();
+    let set = [&[REMOVER_INTERVAL], set].concat().iter().map(|&setting| setting.into()).collect();
     Ok(simulation_rules(&load_node(&Layers { set, ..Layers::default() })?))
 }
 
@@ -132,7 +135,7 @@ fn progress_is_reported_after_each_hour() -> Result<()> {
 #[test]
 fn a_changing_demand_moves_no_more_than_it_must() -> Result<()> {
     for seed in [1, 2] {
-        let report = simulated(&SimulationOptions { seed, ..small() }, &["remover.interval=1m"])?;
+        let report = simulated(&SimulationOptions { seed, days: Some(5), ..small() }, &[])?;
         ensure!(report.hot.served > 0, "nothing got hot: {:?}", report.hot);
         ensure!(report.hot.p95_s < Some(1800.0), "{:?}", report.hot);
         // Only hot files, and files that are better than removed ones, have a reason to move.
@@ -152,8 +155,8 @@ fn a_changing_demand_moves_no_more_than_it_must() -> Result<()> {
 #[test]
 fn space_for_files_that_become_hot_keeps_a_full_yard_useful() -> Result<()> {
     let last_ratio = |set: &[&str]| -> Result<f64> {
-        let options = SimulationOptions { seed: 1, days: Some(9), ..small() };
-        let report = simulated(&options, &[set, &["remover.interval=1m"]].concat())?;
+        let options = SimulationOptions { days: Some(7), ..small() };
+        let report = simulated(&options, set)?;
         report.days.last().and_then(|day| day.hit_ratio).context("a last day")
     };
     let (made, not) = (last_ratio(&[])?, last_ratio(&["remover.make_room=false"])?);
@@ -331,7 +334,7 @@ fn modes_are_compared_on_the_same_demand() -> Result<()> {
     let compared = |yard: &[&str], more: &[&str]| {
         run(&[&["simulate", "--compare", "off,shadow,on"], yard, more].concat())
     };
-    let small = ["--destinations", "2", "--files", "100", "--days", "2"];
+    let small = ["--destinations", "2", "--files", "100", "--days", "2", "--set", REMOVER_INTERVAL];
     let table = compared(&small, &["--plots", &pictures]);
     ensure!(table.code == Some(0), "{}", table.err);
     for shown in ["OFF", "SHADOW", "ON", "7 DAYS KNOWN", "hit ratio, day 2", "copied a day"] {
@@ -342,7 +345,7 @@ fn modes_are_compared_on_the_same_demand() -> Result<()> {
     let lines: Vec<&str> = table.err.lines().collect();
     ensure!(lines.len() == 2 && lines[0].starts_with("simulated in"), "{lines:?}");
 
-    let yard = ["--destinations", "4", "--files", "500", "--days", "3"];
+    let yard = ["--destinations", "4", "--files", "500", "--days", "3", "--set", REMOVER_INTERVAL];
     let json: serde_json::Value = serde_json::from_str(&compared(&yard, &["--json"]).out)?;
     let modes = json.as_array().context("an array")?;
     let words: Vec<_> = modes.iter().map(|one| one["mode"].clone()).collect();

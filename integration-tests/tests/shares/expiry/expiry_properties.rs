@@ -517,7 +517,7 @@ fn root() -> RootName {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 120, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn the_table_agrees_with_the_rules(ops in prop::collection::vec(op(), 1..120)) {

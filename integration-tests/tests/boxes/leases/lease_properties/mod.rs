@@ -17,7 +17,7 @@ use world::{LeaseWorld, rows};
 const REST: Duration = Duration::from_millis(40);
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 250, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn the_table_keeps_its_promises(ops in prop::collection::vec(op(), 1..120)) {
