@@ -24,15 +24,13 @@ use reelyard_yard::task_manager::{
 
 /// Graded files. A list of all is larger than the limit; so are those below.
 const FILES: usize = 100_000;
-const COPIES: usize = 4_000;
+const COPIES: usize = 3_500;
 /// More than have series of their own in `/metrics`, and than an explanation lists. All but the first do not answer.
-const HOSTS: usize = 1_300;
+const HOSTS: usize = 1_100;
 /// These, and hosts that have left the configuration.
 const HOSTS_EVER: usize = 10_000;
-/// Ended copies of each host in the history: one of two failed, but not those of the first.
-const ENDED_OF_EACH: usize = 2;
 /// Hosts whose ended copies are still in the list of tasks, which has at most 1,000 of them.
-const LISTED_HOSTS: usize = 500;
+const LISTED_HOSTS: usize = 1_000;
 /// Hosts in one event, so that it fits into an entry of the journal.
 const NAMED_AT_ONCE: usize = 500;
 const LINKS: usize = 100_000;
@@ -245,7 +243,7 @@ async fn fill_store(yard: &ProcessYard) -> Result<Vec<ShareId>> {
     Ok(ids)
 }
 
-/// All hosts, and copies to each of them that ended. Each host but the first failed for a reason of its own and backs off.
+/// All hosts, and a copy to each of them that ended. Each host but the first failed for a reason of its own and backs off.
 fn ended_copies(yard: &ProcessYard) -> Result<Vec<TaskEvent>> {
     let source: HostAddr = yard.source(0).to_string().parse()?;
     let hosts = destinations(yard, HOSTS_EVER)
@@ -258,31 +256,25 @@ fn ended_copies(yard: &ProcessYard) -> Result<Vec<TaskEvent>> {
     let mut events: Vec<TaskEvent> =
         named.map(|named| TaskEvent::HostsNamed { named, dropped: Vec::new() }).collect();
     let until = Clock::system().now().after(Duration::from_secs(3600));
-    let mut number = 0_i64;
     for (place, host) in hosts.iter().enumerate() {
-        let mut ids = Vec::new();
-        for round in 0..ENDED_OF_EACH {
-            number += 1;
-            let (id, file) = (TaskId(number), COPIES + usize::try_from(number)? % (FILES - COPIES));
-            ids.push(id);
-            events.push(TaskEvent::Created(ended_copy(id, file, source, *host)?));
-            let is_done = place == 0 || round % 2 == 0;
-            events.push(match is_done {
-                true => TaskEvent::Completed { id, size: Some(1), hash: None },
-                false => TaskEvent::Ended {
-                    id,
-                    ending: TaskEnding {
-                        how: GivenUp::Failed,
-                        reason: format!("disk {place} of the destination cannot be written"),
-                        blame: Some(Blame::Destination),
-                    },
-                    back_off: Some(BackingOff { blamed: Blamed::Destination(*host), until }),
+        let id = TaskId(i64::try_from(place + 1)?);
+        let file = COPIES + place % (FILES - COPIES);
+        events.push(TaskEvent::Created(ended_copy(id, file, source, *host)?));
+        events.push(match place {
+            0 => TaskEvent::Completed { id, size: Some(1), hash: None },
+            _ => TaskEvent::Ended {
+                id,
+                ending: TaskEnding {
+                    how: GivenUp::Failed,
+                    reason: format!("disk {place} of the destination cannot be written"),
+                    blame: Some(Blame::Destination),
                 },
-            });
-        }
+                back_off: Some(BackingOff { blamed: Blamed::Destination(*host), until }),
+            },
+        });
         // The list keeps the copies of the last hosts. The history keeps all.
         if place + LISTED_HOSTS < hosts.len() {
-            events.push(TaskEvent::Forgot { tasks: ids, back_offs: Vec::new() });
+            events.push(TaskEvent::Forgot { tasks: vec![id], back_offs: Vec::new() });
         }
     }
     Ok(events)
