@@ -250,6 +250,8 @@ impl Browser {
         let width = window[0].as_f64().unwrap_or(0.0);
         let wanted = json!({
             "format": "png", "captureBeyondViewport": tallest.is_some(),
+            // Pictures of a window are published, so they are small. Others are kept for a person who looks at them once.
+            "optimizeForSpeed": tallest.is_some(),
             "clip": { "x": 0, "y": 0, "width": width, "height": height, "scale": 1 },
         });
         let taken = self.devtools("Page.captureScreenshot", &wanted).await?;

@@ -12,6 +12,7 @@ use sha2::{Digest, Sha256};
 
 use super::super::console_yard::ConsoleYard;
 use super::looking::until;
+use super::visits::{by_login_link, make_pool};
 
 /// A wide and a narrow window.
 const WIDE: (u32, u32) = (1440, 900);
@@ -246,8 +247,12 @@ async fn korean_pages_are_accessible_in_a_narrow_window_and_reflow() -> Result<(
 }
 
 /// The pages of a node with data. Their colours and sizes are those of the samples. Pictures are for people.
-pub(super) async fn axe_finds_nothing(yard: &ConsoleYard, browser: &Browser) -> Result<()> {
-    watch(browser).await?;
+#[tokio::test]
+async fn pages_of_a_node_are_accessible() -> Result<()> {
+    let yard = ConsoleYard::start_watching()?;
+    make_pool(&yard)?;
+    let browser = by_login_link(&yard).await?;
+    watch(&browser).await?;
     browser.resize(WIDE.0, WIDE.1).await?;
     let mut found = Vec::new();
     let pages = [
@@ -273,12 +278,12 @@ pub(super) async fn axe_finds_nothing(yard: &ConsoleYard, browser: &Browser) -> 
     let host = format!("/hosts/{}", yard.ground.destination(0));
     for page in pages.into_iter().chain([host.as_str()]) {
         browser.open(&format!("{}/console{page}", yard.url())).await?;
-        let lines = violations(browser, AxeRules::WithoutColours).await?;
+        let lines = violations(&browser, AxeRules::WithoutColours).await?;
         found.extend(lines.into_iter().map(|line| format!("{page}: {line}")));
-        keep_pictures(browser, page).await?;
+        keep_pictures(&browser, page).await?;
     }
-    found.extend(open_parts(yard, browser).await?);
-    found.extend(in_high_contrast(yard, browser).await?);
+    found.extend(open_parts(&yard, &browser).await?);
+    found.extend(in_high_contrast(&yard, &browser).await?);
     ensure!(found.is_empty(), "{}", found.join("\n"));
     let errors = browser.console_errors().await?;
     ensure!(errors.is_empty(), "{errors:?}");
