@@ -236,7 +236,7 @@ impl PieceOwners {
                 self.dismiss(piece, ticket);
                 return Some(piece);
             };
-            debug_assert_eq!(answers.len(), part.commits.len(), "one answer per commit");
+            assert_eq!(answers.len(), part.commits.len(), "one answer per commit");
             answered.insert(piece, (ticket, answers));
         }
         None

@@ -327,7 +327,7 @@ impl EntryBatcher {
         self.counters.entries.fetch_add(1, Ordering::Relaxed);
         self.counters.commits.fetch_add(entry.len() as u64, Ordering::Relaxed);
         self.counters.events.fetch_add(events, Ordering::Relaxed);
-        debug_assert_eq!(answers.len(), entry.len(), "one answer per commit");
+        assert_eq!(answers.len(), entry.len(), "one answer per commit");
         for (proposal, answer) in entry.into_iter().zip(answers) {
             let _ = proposal.reply.send(Ok(answer));
         }

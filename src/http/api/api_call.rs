@@ -59,7 +59,7 @@ impl ApiCall {
         Args: FromRequest + 'static,
         F::Output: Responder + Answer + 'static,
     {
-        debug_assert_eq!(
+        assert_eq!(
             type_name::<P>().replace("__path_", ""),
             type_name::<F>(),
             "a handler has the documentation of another one"

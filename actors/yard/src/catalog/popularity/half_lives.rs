@@ -65,7 +65,7 @@ impl HalfLives {
     /// The half-life of deletion while `chosen` is that of admission. It is longer, so that a copy
     /// does not leave at the first quiet day.
     pub fn for_deletion(&self, chosen: usize) -> usize {
-        debug_assert!(self.choices().contains(&chosen));
+        assert!(self.choices().contains(&chosen));
         chosen + 1
     }
 

@@ -106,7 +106,7 @@ impl CfwWorker {
 
     /// Begins a look. None is running.
     pub(super) fn look(&mut self, ctx: &mut Context<Self>, replies: Vec<RefreshReply>) {
-        debug_assert!(self.looking_for.is_none(), "two looks at one host at the same time");
+        assert!(self.looking_for.is_none(), "two looks at one host at the same time");
         self.looks += 1;
         self.looking_for = Some(replies);
         let asked = self.shell.now();

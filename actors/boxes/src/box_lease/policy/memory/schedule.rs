@@ -47,7 +47,7 @@ impl<K: Clone + Ord + Hash> KeyedDeadlines<K> {
         let (at, _) = self.by_time.first().filter(|(at, _)| *at <= now)?;
         let at = *at;
         let (_, key) = self.by_time.pop_first()?;
-        debug_assert_eq!(self.times.get(&key), Some(&at));
+        assert_eq!(self.times.get(&key), Some(&at));
         self.times.remove(&key);
         Some(key)
     }

@@ -63,7 +63,7 @@ impl RequestPipeline {
     pub(super) fn put_back(&self, link: SourceLink) -> Option<SourceLink> {
         match &mut *self.asked() {
             Some(asked) if link.unanswered() > 0 => {
-                debug_assert_eq!(link.unanswered(), asked.paths.len());
+                assert_eq!(link.unanswered(), asked.paths.len());
                 asked.link = Some(link);
                 None
             }
