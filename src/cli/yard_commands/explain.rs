@@ -91,13 +91,20 @@ fn print_figures(view: &ExplainView, out: &mut Printer<'_>) -> Result<(), Comman
     sheet.maybe("before it", ahead, text);
     let held = explanation.held_on.iter().map(|held| held.host);
     let held = held.map(|host| holder(view, host, out.style()));
+    let held = held.chain(and_more(explanation.held_on_left_out));
     sheet.maybe("held on", (!explanation.held_on.is_empty()).then_some(held), texts);
-    let listed = &explanation.listed_on;
-    sheet.maybe("history", (!listed.is_empty()).then_some(listed), texts);
+    let listed = explanation.listed_on.iter().map(ToString::to_string);
+    let listed = listed.chain(and_more(explanation.listed_on_left_out));
+    sheet.maybe("history", (!explanation.listed_on.is_empty()).then_some(listed), texts);
     sheet.maybe("task", explanation.task, text);
     let held_back = explanation.back_off.as_ref();
     sheet.maybe("backoff", held_back.map(|held| back_off(held, out.style())), text);
     Ok(sheet.print(out)?)
+}
+
+/// The number of hosts that a list leaves out, in words.
+fn and_more(hosts: u64) -> Option<String> {
+    (hosts > 0).then(|| format!("and {} more", format::count(hosts)))
 }
 
 /// A host that holds the file, and since when it does not answer.
@@ -174,7 +181,8 @@ fn print_sources(sources: &[SourceState], out: &mut Printer<'_>) -> Result<(), C
         ListColumn::reason("BACKOFF"),
     ]);
     for source in sources {
-        let not_with: Vec<String> = source.not_with.iter().map(ToString::to_string).collect();
+        let not_with = source.not_with.iter().map(ToString::to_string);
+        let not_with: Vec<String> = not_with.chain(and_more(source.not_with_left_out)).collect();
         let not_with = Some(format!("not with {}", not_with.join(" ")));
         let not_with = not_with.filter(|_| !source.not_with.is_empty());
         let back_off = source.back_off.as_ref().map(|held| back_off(held, out.style()));

@@ -18,13 +18,13 @@ pub struct ExplainView {
     /// Everything that leads to it.
     #[serde(flatten)]
     pub explanation: Explanation,
-    /// The plan for each copy that a destination listed.
+    /// The plan for each copy on a host of `held_on`, if that host listed it.
     #[serde(default)]
     pub copies: Vec<CopyDecision>,
     /// The demand for the file. Missing while demand is not measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub demand: Option<DemandView>,
-    /// The hosts that hold the file and do not answer.
+    /// The hosts of `held_on` that do not answer.
     #[serde(default)]
     pub silent_on: Vec<SilentHolder>,
 }
@@ -120,7 +120,9 @@ mod tests {
             ahead: None,
             master: MasterState::Listed,
             held_on: Vec::new(),
+            held_on_left_out: 0,
             listed_on: Vec::new(),
+            listed_on_left_out: 0,
             task: Some(TaskId(1_795_240_648_713_846_374)),
             back_off: None,
             sources: Vec::new(),

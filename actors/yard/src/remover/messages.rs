@@ -35,6 +35,8 @@ pub struct RemoveNow;
 pub struct ExplainCopies {
     /// The file to explain.
     pub name: FileName,
+    /// The hosts whose copies are explained.
+    pub hosts: Vec<HostAddr>,
     /// Its size in bytes, if no destination has room for it.
     pub without_room: Option<u64>,
 }
@@ -42,7 +44,7 @@ pub struct ExplainCopies {
 /// The decisions on the copies of a file.
 #[derive(Clone, Debug, Default)]
 pub struct CopiesExplained {
-    /// The decision on each copy that a destination listed.
+    /// The decision on each copy that one of the hosts listed.
     pub copies: Vec<CopyDecision>,
     /// The verdict on an exchange for the file, in words. None if it needs none, or while demand is not known.
     pub room: Option<String>,

@@ -1,15 +1,17 @@
 //! The TaskManager explains why it plans or does not plan a file.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use reelyard_core::clock::Millis;
-use reelyard_core::host::HostKind;
+use reelyard_core::host::{HostAddr, HostKind};
 use reelyard_core::names::FileName;
 use reelyard_integration_tests::rigs::running::on_a_system;
 use reelyard_protocol::worker::Blame;
-use reelyard_yard::catalog::MasterLook;
+use reelyard_yard::catalog::ranking::{RankedFile, Ranking};
+use reelyard_yard::catalog::{MasterLook, RankingChanged};
 use reelyard_yard::heartbeat::Health;
-use reelyard_yard::task_manager::{ExplainFile, PlacementPolicy};
+use reelyard_yard::task_manager::{ExplainFile, PlacementPolicy, TaskState};
 use reelyard_yard::task_manager::{Explanation, HostUsability, MasterState, PlanVerdict, Skip};
 
 use crate::task_manager::task_manager_yard::{
@@ -67,6 +69,51 @@ fn every_stage_of_a_file_is_explained() {
         assert_eq!(answer.verdict, PlanVerdict::Skipped(Skip::BacksOff));
         let back_off = answer.back_off.unwrap();
         assert_eq!((back_off.failures, back_off.reason.as_str()), (1, "as the test wants it"));
+        yard.journal.stop().await;
+    });
+}
+
+#[test]
+fn holders_after_the_first_thousand_are_counted() {
+    let dir = tempfile::tempdir().unwrap();
+    on_a_system(async {
+        let mut plot = YardPlan::of(1, 0);
+        let host = |number: usize| format!("10.1.{}.{}:8888", number / 250, number % 250);
+        plot.destinations = (0..3000).map(|number| host(number).parse().unwrap()).collect();
+        let yard = plot.open(dir.path(), START).await;
+        let file = yard.file("everywhere.mpg");
+        let listed_on = plot.destinations.iter().map(HostAddr::ip).collect();
+        let ranking = Ranking::from_files([RankedFile { file, size: None, listed_on }]);
+        yard.manager.send(RankingChanged(Arc::new(ranking))).await.unwrap();
+        for &host in &plot.destinations {
+            yard.alter(host, |host| host.files.extend([file.0]));
+            yard.look(host).await;
+        }
+        yard.health(plot.destinations[0], Health::Down).await;
+        let answer = explain(&yard, b"everywhere.mpg").await;
+        assert_eq!((answer.held_on.len(), answer.held_on_left_out), (1000, 2000));
+        assert_eq!((answer.listed_on.len(), answer.listed_on_left_out), (1000, 2000));
+        assert_eq!(answer.held_on[0].host, plot.destinations[1], "one that is down comes last");
+        yard.journal.stop().await;
+    });
+}
+
+#[test]
+fn pairs_that_back_off_are_counted_after_the_tenth() {
+    let dir = tempfile::tempdir().unwrap();
+    on_a_system(async {
+        let yard = YardPlan::of(1, 12).open_up(dir.path(), START).await;
+        let names: Vec<String> = (0..13).map(|number| format!("{number}.mpg")).collect();
+        yard.grade(&names.iter().map(String::as_str).collect::<Vec<_>>()).await;
+        // A second failure of a file blames the file.
+        for _ in 0..23 {
+            let task = yard.until("a task", |view| view.open.values().next().cloned()).await;
+            yard.fail(&task, Blame::Pair).await;
+            yard.ended(&task, TaskState::Failed).await;
+        }
+        let answer = explain(&yard, b"0.mpg").await;
+        let source = &answer.sources[0];
+        assert_eq!((source.not_with.len(), source.not_with_left_out), (10, 2), "{source:?}");
         yard.journal.stop().await;
     });
 }

@@ -22,8 +22,8 @@ pub(super) const TIB: f64 = (1_u64 << 40) as f64;
     tag = "files",
     operation_id = "explainFile",
     summary = "Explains why a file is planned or not, host by host",
-    description = "Unknown names are accepted as well. At most 1000 sources and 1000 destinations are listed. The others \
-                   are counted.",
+    description = "Unknown names are accepted as well. A list has at most 1000 hosts, and those with which a source \
+                   backs off at most 10. The others are counted.",
     params(("name" = String, Path, description = "Percent-encoded name of the file; any bytes are allowed")),
     responses((status = 200, description = "The explanation", body = ExplainView))
 )]
@@ -46,7 +46,8 @@ pub async fn explained(
 ) -> Result<ExplainView, ProblemResponse> {
     let explanation = state.actors.task_manager.ask(ExplainFile { name: name.clone() }).await?;
     let without_room = size_without_room(&explanation);
-    let asked = ExplainCopies { name: name.clone(), without_room };
+    let hosts = explanation.held_on.iter().map(|held| held.host).collect();
+    let asked = ExplainCopies { name: name.clone(), hosts, without_room };
     let CopiesExplained { copies, room } = state.actors.remover.ask(asked).await?;
     let seen = match &explanation.master {
         MasterState::Found { size, .. } => Some(*size),
@@ -57,7 +58,7 @@ pub async fn explained(
     Ok(ExplainView { silent_on, ..ExplainView::of(name, explanation, copies, demand) })
 }
 
-/// The hosts that hold the file and do not answer.
+/// The listed holders that do not answer.
 fn silent_holders(state: &NodeHttpState, explanation: &Explanation) -> Vec<SilentHolder> {
     let beats = state.actors.heartbeat_view.load();
     let after = state.live.now().config.yard.hosts.presumed_lost_after;

@@ -94,6 +94,8 @@ pub struct WhyFile {
     pub is_pinned: bool,
     /// Hosts that hold the file, each with the decision of the remover.
     pub copies: Vec<HeldCopy>,
+    /// Further hosts that hold the file.
+    pub copies_left_out: u64,
     /// The instant from which the first of its hosts is presumed lost, while none of them answers.
     pub lost_at: Option<Moment>,
     /// Answers of the hosts that serve masters.
@@ -128,6 +130,7 @@ pub fn why_file(viewer: &Viewer, file: &WhyFile, close: &str) -> Markup {
                 table { tbody {
                     @for copy in &file.copies { (copy_row(viewer, copy)) }
                 } }
+                (and_more(viewer, file.copies_left_out))
             }
         }
         @if !file.sources.is_empty() { section { (sources(viewer, file)) } }
@@ -138,6 +141,11 @@ pub fn why_file(viewer: &Viewer, file: &WhyFile, close: &str) -> Markup {
 }
 
 impl WhyFile {
+    /// The number of its copies, with those that are not listed.
+    fn held(&self) -> u64 {
+        self.copies.len() as u64 + self.copies_left_out
+    }
+
     /// Hosts hold it, and none of them answers.
     pub fn is_out_of_reach(&self) -> bool {
         let is_held = !self.copies.is_empty() && self.copies.iter().all(|copy| copy.is_down);
@@ -173,12 +181,13 @@ fn only_on(viewer: &Viewer, file: &WhyFile) -> String {
     }
     let hosts: Vec<&str> =
         file.copies.iter().take(NAMED_HOLDERS).map(|copy| copy.host.as_str()).collect();
-    let hosts = match file.copies.len().checked_sub(NAMED_HOLDERS).filter(|more| *more > 0) {
-        Some(more) => {
-            let more = common::AND_MORE.fill(language, &[("n", &count(more as u64))]);
+    let more = file.held().saturating_sub(hosts.len() as u64);
+    let hosts = match more {
+        0 => hosts.join(", "),
+        _ => {
+            let more = common::AND_MORE.fill(language, &[("n", &count(more))]);
             format!("{}, {more}", hosts.join(", "))
         }
-        None => hosts.join(", "),
     };
     why::ONLY_ON_SILENT.fill(language, &[("hosts", &hosts)])
 }
@@ -285,7 +294,7 @@ fn facts(viewer: &Viewer, file: &WhyFile) -> Markup {
                     None => (why::MASTER_NONE.of(language)),
                 }
             }
-            dt { (why::COPIES.of(language)) } dd { (count(file.copies.len() as u64)) }
+            dt { (why::COPIES.of(language)) } dd { (count(file.held())) }
             @if let Some(task) = &file.task {
                 dt { (why::TASK.of(language)) }
                 dd { a.mono href={ (ROOT) "/tasks?q=" (encoded(task)) } { (task) } }
@@ -434,13 +443,22 @@ mod tests {
                 serving: 0,
             }],
             sources_left_out: 7,
+            copies: vec![HeldCopy {
+                host: "10.4.2.1:8888".to_owned(),
+                decision: String::new(),
+                is_down: true,
+                since: None,
+            }],
+            copies_left_out: 41,
             refusing_left_out: 9000,
             agreeing_left_out: 12,
             ..WhyFile::default()
         };
         let shown = why_file(&viewer, &file, "/").into_string();
         let more = |n| common::AND_MORE.fill(viewer.language, &[("n", n)]);
-        assert!(shown.contains(&more("7")) && shown.contains(&more("9,005")), "{shown}");
+        for words in [more("7"), more("41"), more("9,005"), "<dd>42</dd>".to_owned()] {
+            assert!(shown.contains(&words), "{words}: {shown}");
+        }
         assert!(
             shown.contains(&why::MORE_SAY_YES.fill(viewer.language, &[("n", "12")])),
             "{shown}"

@@ -72,7 +72,7 @@ impl Handler<ExplainCopies> for Remover {
         let (policy, context) = self.at(self.clock.now());
         let file = context.book.names().find(asked.name.as_bytes());
         let Some(file) = file else { return MessageResult(CopiesExplained::default()) };
-        let copies = policy.decision_context(context).explain(file);
+        let copies = policy.decision_context(context).explain(file, &asked.hosts);
         let room = asked.without_room.and_then(|size| policy.exchange_outlook(file, size, context));
         let room = room.map(|verdict| verdict.words());
         MessageResult(CopiesExplained { copies, room })

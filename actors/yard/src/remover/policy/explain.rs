@@ -11,17 +11,18 @@ use crate::remover::messages::{CopyDecision, CopyOutlook};
 use crate::remover::state::reason::Spared;
 
 impl RemoverDecisionContext<'_> {
-    /// The outlook of each copy of `file` that some destination listed.
-    pub fn explain(&self, file: FileId) -> Vec<CopyDecision> {
+    /// The outlook of each copy of `file` that one of `hosts` listed.
+    pub fn explain(&self, file: FileId, hosts: &[HostAddr]) -> Vec<CopyDecision> {
         let under_way = self.under_way();
         let stock = self.copies_of(file, &under_way);
         let too_many = self.too_many(file, &stock);
-        let holders = self.holders.iter().filter(|(_, host)| host.lists(file));
-        let decision = |host| CopyDecision {
-            host,
-            outlook: self.outlook(host, file, &stock, &too_many, &under_way),
+        let lists =
+            |host: &&HostAddr| self.holders.get(**host).is_some_and(|holder| holder.lists(file));
+        let decision = |host: &HostAddr| CopyDecision {
+            host: *host,
+            outlook: self.outlook(*host, file, &stock, &too_many, &under_way),
         };
-        holders.map(|(host, _)| decision(host)).collect()
+        hosts.iter().filter(lists).map(decision).collect()
     }
 
     fn outlook(

@@ -269,9 +269,12 @@ pub struct SourceState {
     /// Current backoff or probation, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub back_off: Option<BackOff>,
-    /// The destinations with which it backs off.
+    /// At most 10 of the destinations with which it backs off.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_with: Vec<HostAddr>,
+    /// Number of the other destinations with which it backs off.
+    #[serde(default)]
+    pub not_with_left_out: u64,
 }
 
 /// Hosts that an explanation only counts.
@@ -299,11 +302,17 @@ pub struct Explanation {
     pub ahead: Option<u64>,
     /// State of the master that is copied.
     pub master: MasterState,
-    /// The destinations that hold it, as last confirmed.
+    /// At most 1000 of the hosts that hold it, as last confirmed. Of more, those that are down come last.
     pub held_on: Vec<HeldOn>,
-    /// The IPs for which hitcount.history lists it.
+    /// Number of the other hosts that hold it.
+    #[serde(default)]
+    pub held_on_left_out: u64,
+    /// At most 1000 of the IPs for which hitcount.history lists it.
     #[schema(value_type = Vec<String>)]
     pub listed_on: Vec<IpAddr>,
+    /// Number of the other IPs for which hitcount.history lists it.
+    #[serde(default)]
+    pub listed_on_left_out: u64,
     /// The task that copies it.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "optional_id_in_text")]
     #[schema(value_type = Option<String>)]

@@ -96,6 +96,7 @@ fn explained(view: &ExplainView, key: &str, beats: &HeartbeatView) -> WhyFile {
         },
         task: explanation.task.map(|task| task.to_string()),
         copies: copies(view, beats),
+        copies_left_out: explanation.held_on_left_out,
         sources: explanation
             .sources
             .iter()

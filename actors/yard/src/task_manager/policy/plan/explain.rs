@@ -6,6 +6,7 @@ use reelyard_core::clock::Millis;
 use reelyard_core::host::HostAddr;
 use reelyard_core::names::{FileId, FileName};
 
+use crate::heartbeat::Health;
 use crate::task_manager::messages::{
     DestinationState, Explanation, HeldOn, HostUsability, HostsLeftOut, MasterState, PlanVerdict,
     SourceState,
@@ -15,8 +16,18 @@ use crate::task_manager::policy::plan::hosts::usable_hosts::{UsableDestination, 
 use crate::task_manager::policy::plan::{Candidate, Occupied, Pairing, Planner, PlanningContext};
 use crate::task_manager::state::backoff::Blamed;
 
-/// Hosts of one role whose state an explanation lists: as many as the longest page of the API.
+/// Hosts in one list of an explanation: as many as the longest page of the API has.
 const EXPLAINED_HOSTS: usize = 1000;
+
+/// Destinations in the list of one source. Each of [`EXPLAINED_HOSTS`] sources can have such a list.
+const EXPLAINED_PAIRS: usize = 10;
+
+/// Keeps the first `most` entries, and returns the number of the others.
+fn shorten<T>(list: &mut Vec<T>, most: usize) -> u64 {
+    let left_out = list.len().saturating_sub(most);
+    list.truncate(most);
+    left_out as u64
+}
 
 /// Hosts that hold the file or can take part come first. Those after the first [`EXPLAINED_HOSTS`] are only counted.
 fn explained_hosts<T>(
@@ -97,14 +108,19 @@ impl ExplainedFile<'_> {
             explained_hosts(self.sources(), |source| source.usability);
         let (destinations, destinations_left_out) =
             explained_hosts(self.destinations(), |destination| destination.usability);
+        let (held_on, held_on_left_out) = self.held_on();
+        let mut listed_on = self.file.map_or(&[][..], |file| candidates.listed_on(file)).to_vec();
+        let listed_on_left_out = shorten(&mut listed_on, EXPLAINED_HOSTS);
         Explanation {
             verdict: self.verdict(),
             rank: self.file.map(|file| candidates.grade(file)).filter(|grade| *grade > 0),
             hits: self.file.map_or(0, |file| candidates.hits(file)),
             ahead: ahead.map(|ahead| ahead as u64),
             master: self.master(),
-            held_on: self.held_on(),
-            listed_on: self.file.map_or(&[][..], |file| candidates.listed_on(file)).to_vec(),
+            held_on,
+            held_on_left_out,
+            listed_on,
+            listed_on_left_out,
             task: self.file.and_then(|file| yard.copied_by(file)),
             back_off: yard.book.back_offs().get(&Blamed::File(name.clone())).cloned(),
             sources,
@@ -223,8 +239,18 @@ impl ExplainedFile<'_> {
         (confirmed.is_some() || is_seen).then_some(HeldOn { host, confirmed })
     }
 
-    fn held_on(&self) -> Vec<HeldOn> {
-        self.yard.hosts.iter().filter_map(|(host, _)| self.holds(host)).collect()
+    /// The first holders, and the number of the others. Of too many, those that are down come last: if all listed ones
+    /// are down, all holders are.
+    fn held_on(&self) -> (Vec<HeldOn>, u64) {
+        let hosts = &self.yard.hosts;
+        let mut held: Vec<HeldOn> = hosts.iter().filter_map(|(host, _)| self.holds(host)).collect();
+        if held.len() > EXPLAINED_HOSTS {
+            held.sort_by_key(|held| {
+                hosts.get(held.host).is_some_and(|host| host.health == Health::Down)
+            });
+        }
+        let left_out = shorten(&mut held, EXPLAINED_HOSTS);
+        (held, left_out)
     }
 
     fn sources(&self) -> Vec<SourceState> {
@@ -243,10 +269,18 @@ impl ExplainedFile<'_> {
             (None, None) => HostUsability::NotUp,
         };
         let back_off = self.yard.book.back_offs().get(&Blamed::Source(host)).cloned();
-        let not_with = self.occupied.held_pairs.get(&host).cloned().unwrap_or_default();
-        let free = usable.map_or(0, |source| source.free);
-        let link = part.source_link;
-        SourceState { host, usability, serving: part.serving, free, link, back_off, not_with }
+        let mut not_with = self.occupied.held_pairs.get(&host).cloned().unwrap_or_default();
+        let not_with_left_out = shorten(&mut not_with, EXPLAINED_PAIRS);
+        SourceState {
+            host,
+            usability,
+            serving: part.serving,
+            free: usable.map_or(0, |source| source.free),
+            link: part.source_link,
+            back_off,
+            not_with,
+            not_with_left_out,
+        }
     }
 
     fn usable_source(&self, source: &UsableSource) -> HostUsability {
