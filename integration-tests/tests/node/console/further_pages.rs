@@ -530,6 +530,7 @@ fn hosts_pages_and_files_are_found(yard: &ConsoleYard) -> Result<()> {
     assert!(found.contains(&format!("/console/hosts/{host}")), "{found}");
     let found = yard.page(&visit, "/console/find?q=gamma")?;
     assert!(found.contains("beta gamma.mpg") && !found.contains("alpha.mpg"), "{found}");
+    assert!(found.contains(">rank 2<"), "{found}");
     let found = yard.page(&visit, "/console/find?q=troubleshooting")?;
     assert!(found.contains("/console/guide/troubleshooting"), "{found}");
 
