@@ -22,7 +22,7 @@ struct ChartSize {
 
 const SIZES: [ChartSize; 2] = [
     ChartSize { class: "chart wide", width: 560.0, left: 56.0, right: 488.0, spans: 4 },
-    ChartSize { class: "chart narrow", width: 280.0, left: 60.0, right: 224.0, spans: 2 },
+    ChartSize { class: "chart narrow", width: 280.0, left: 60.0, right: 212.0, spans: 2 },
 ];
 
 /// Marks nearer than this to the left end have their word at the right.

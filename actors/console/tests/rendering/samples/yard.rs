@@ -89,8 +89,8 @@ pub fn traffic() -> ChartFigure {
         most: 80.0,
         axis: ["80 Gbit/s", "60", "40", "20", "0"].map(String::from).to_vec(),
         lines: vec![
-            ChartLine { name: "out 46".into(), values: wave(44.0, 0.2) },
-            ChartLine { name: "in 31".into(), values: wave(31.0, 0.3) },
+            ChartLine { name: "Sent".into(), values: wave(44.0, 0.2) },
+            ChartLine { name: "Received".into(), values: wave(31.0, 0.3) },
         ],
         marks: vec![ChartMark { at: ago(1069), word: "10.4.2.31 down".into() }],
     }

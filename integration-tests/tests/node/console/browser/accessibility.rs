@@ -8,6 +8,7 @@ use reelyard_integration_tests::probes::accessibility::{
 };
 use reelyard_integration_tests::probes::browser::Browser;
 use reelyard_integration_tests::rigs::pages::console_samples::ConsoleSamples;
+use serde_json::json;
 use sha2::{Digest, Sha256};
 
 use super::super::console_yard::ConsoleYard;
@@ -59,7 +60,30 @@ async fn only_a_long_page_scrolls_and_a_picture_has_its_width() -> Result<()> {
     assert_eq!(browser.evaluate(scrolls).await?, true);
     assert_eq!(size_of(&browser.picture(None).await?), Some(NARROW));
     assert_eq!(size_of(&browser.picture(Some(600)).await?), Some((NARROW.0, 600)));
+    charts_have_a_drawing_for_each_width(&browser).await?;
     any_theme_is_black_on_white_on_paper(&browser).await
+}
+
+/// The open page shows one of the two drawings of its chart. In a narrow window the texts are within the drawing.
+async fn charts_have_a_drawing_for_each_width(browser: &Browser) -> Result<()> {
+    let visible =
+        "[...document.querySelectorAll('svg.chart')].filter(chart => chart.checkVisibility())";
+    for (width, drawing) in [(1280, "chart wide"), (360, "chart narrow")] {
+        browser.resize(width, 900).await?;
+        let shown = format!("{visible}.map(chart => chart.getAttribute('class'))");
+        assert_eq!(browser.evaluate(&shown).await?, json!([drawing]), "at {width}");
+    }
+    let outside = format!(
+        "{visible}.flatMap(chart => {{
+            const drawing = chart.getBoundingClientRect();
+            const texts = [...chart.querySelectorAll('text')];
+            const isOutside = (text) => text.left < drawing.left || text.right > drawing.right
+                || text.top < drawing.top || text.bottom > drawing.bottom;
+            return texts.filter(text => isOutside(text.getBoundingClientRect())).map(text => text.textContent);
+        }})"
+    );
+    assert_eq!(browser.evaluate(&outside).await?, json!([]), "texts outside of a narrow drawing");
+    Ok(())
 }
 
 /// The open page on paper, with the line that names it.
