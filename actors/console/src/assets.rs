@@ -54,7 +54,7 @@ assets! {
     /// Colours, letters and layout.
     STYLE = "console.css", "console.css", "text/css; charset=utf-8",
         "reelyard", "MIT OR Apache-2.0",
-        "9a4ab901c148ae3ffda5c0ad3673f1110631fbc38e4afd37cb2bb29cd5c6be24";
+        "59cfeb4c4e8ae11520b719fcf9c74e9d7f879a33c7e5ed7245f71f0a5f850e6d";
     /// Keys, ages, selection, copying and dialogs.
     SCRIPT = "console.js", "console.js", "text/javascript; charset=utf-8",
         "reelyard", "MIT OR Apache-2.0",

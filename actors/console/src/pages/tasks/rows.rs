@@ -5,10 +5,8 @@ use maud::{Markup, html};
 use super::model::{TaskCondition, TaskLine, TasksPageModel};
 use super::query::{TaskStateFilter, TasksPageQuery};
 use crate::address::{ROOT, SortBy, encoded};
-use crate::format::{
-    age, age_tag, byte_rate, bytes, count, counted, file_name, left, node_text, visible_text,
-};
-use crate::pages::yard::flow;
+use crate::format::{age_tag, bytes, count, counted, file_name, left, node_text, visible_text};
+use crate::pages::yard::{copy_rate, flow};
 use crate::parts::act::{as_command, post_icon};
 use crate::parts::bars::progress;
 use crate::parts::bulk::{BulkBar, BulkSum, PickBox, PickTable, bulk_bar, bulk_button, pick_cell};
@@ -16,7 +14,7 @@ use crate::parts::icon::Glyph;
 use crate::parts::mark::{Tone, state, tag};
 use crate::parts::notice::{empty, empty_by_filter};
 use crate::parts::table::{TableColumn, order_in_force, why_symbol};
-use crate::text::{common, states, tasks, yard};
+use crate::text::{common, states, tasks};
 use crate::viewer::Viewer;
 
 /// The form of the picked rows.
@@ -122,10 +120,6 @@ pub fn task_row(viewer: &Viewer, query: &TasksPageQuery, line: &TaskLine) -> Mar
     let is_open = query.why == in_address && !copy.name.is_empty();
     let why = TasksPageQuery { why: in_address.into_owned(), ..query.clone() }.address();
     let dash = || "–".to_owned();
-    let rate = match copy.stalled {
-        Some(seconds) => format!("{} {}", yard::STALLED.of(language), age(language, seconds)),
-        None => copy.rate.map_or_else(dash, byte_rate),
-    };
     let id = format!("task-{}", encoded(&line.id));
     let is_picked = query.pick.contains(&line.id);
     let shown = visible_text(&copy.name);
@@ -150,7 +144,7 @@ pub fn task_row(viewer: &Viewer, query: &TasksPageQuery, line: &TaskLine) -> Mar
                     _ => span.muted { "–" },
                 }
             }
-            td class={ "num nw none p2" @if copy.stalled.is_some() { " warnt" } } data-l=(common::RATE.of(language)) { (rate) }
+            td class={ "num nw p2" @if copy.stalled.is_none() { " none" } } data-l=(common::RATE.of(language)) { (copy_rate(language, copy)) }
             td.num.nw.none.p3 data-l=(common::LEFT.of(language)) { (copy.seconds_left().filter(|_| line.condition.is_open()).map_or_else(dash, left)) }
             td.num.nw.p0 data-l=(common::AGE.of(language)) { (age_tag(viewer, line.created)) }
             td class={ "wide p1 whyc" @if line.reason.is_empty() { " none" } } data-l=(tasks::REASON.of(language)) {

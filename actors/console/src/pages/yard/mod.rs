@@ -13,7 +13,7 @@ pub use model::{
     CopyLine, DiskSummary, DueLink, HotLine, PoolSummary, RecentLine, RecentStep, VerdictFacts,
     WaitLine, YardFigures, YardPageModel,
 };
-pub use panels::{copies, disks, ending, flow, hot, pools, recent, waits};
+pub use panels::{copies, copy_rate, disks, ending, flow, hot, pools, recent, waits};
 pub use render::{ALL_TROUBLES, render, yard_verdict};
 pub use traffic::{TRAFFIC_TABLE, figures_table, traffic, traffic_table};
 pub use trouble::{EndedTrouble, Trouble, TroubleCause, TroublePlace, by_urgency};

@@ -19,7 +19,7 @@ use crate::parts::mark::{StateMark, Tone, state, state_saying, tag};
 use crate::parts::notice::empty;
 use crate::parts::panel::{PanelHead, flush_panel, panel};
 use crate::parts::spark::spark;
-use crate::text::{Text, boxes, common, files, frame, shares, states, yard};
+use crate::text::{Language, Text, boxes, common, files, frame, shares, states, yard};
 use crate::viewer::Viewer;
 
 pub(super) fn head<'a>(viewer: &Viewer, class: &'a str, id: &'a str, title: Text) -> PanelHead<'a> {
@@ -69,11 +69,6 @@ pub fn copies(viewer: &Viewer, model: &YardPageModel) -> Markup {
 
 fn copy_row(viewer: &Viewer, line: &CopyLine) -> Markup {
     let language = viewer.language;
-    let dash = || "–".to_owned();
-    let rate = match line.stalled {
-        Some(seconds) => format!("{} {}", yard::STALLED.of(language), age(language, seconds)),
-        None => line.rate.map_or_else(dash, byte_rate),
-    };
     html! {
         tr {
             td.file data-l="" {
@@ -89,10 +84,19 @@ fn copy_row(viewer: &Viewer, line: &CopyLine) -> Markup {
                     None => span.muted { (common::NOT_KNOWN.of(language)) }
                 }
             }
-            td class={ "num nw p0 none" @if line.stalled.is_some() { " warnt" } } data-l=(common::RATE.of(language)) { (rate) }
-            td.num.none.nw.p0 { (line.seconds_left().map_or_else(dash, left)) }
+            td class={ "num nw p0" @if line.stalled.is_none() { " none" } } data-l=(common::RATE.of(language)) { (copy_rate(language, line)) }
+            td.num.none.nw.p0 { (line.seconds_left().map_or_else(|| "–".to_owned(), left)) }
         }
     }
+}
+
+/// The rate of a copy, or for how long it has stalled.
+pub fn copy_rate(language: Language, line: &CopyLine) -> Markup {
+    let Some(seconds) = line.stalled else {
+        return html! { (line.rate.map_or_else(|| "–".to_owned(), byte_rate)) };
+    };
+    let words = format!("{} {}", yard::STALLED.of(language), age(language, seconds));
+    state_saying(Glyph::Warn, Tone::Warn, &words)
 }
 
 /// Source and destination with an arrow between.
