@@ -15,6 +15,9 @@ use crate::http::problem::{AskProblems, ProblemResponse, Refusal};
 
 pub(super) const TIB: f64 = (1_u64 << 40) as f64;
 
+/// The verdict on room for a file that fits nowhere, before the first round for it.
+const NO_ROUND_YET: &str = "no round of removal has looked for room for it yet";
+
 /// `GET /files/{name}/explain`. Unknown names are explained like any other name.
 #[utoipa::path(
     get,
@@ -53,7 +56,7 @@ pub async fn explained(
         MasterState::Found { size, .. } => Some(*size),
         _ => None,
     };
-    let demand = demand(state, name, seen, room);
+    let demand = demand(state, name, seen, room, without_room.is_some());
     let silent_on = silent_holders(state, &explanation);
     Ok(ExplainView { silent_on, ..ExplainView::of(name, explanation, copies, demand) })
 }
@@ -82,12 +85,13 @@ fn size_without_room(explanation: &Explanation) -> Option<u64> {
 }
 
 /// The demand for a file; none while demand is not measured, or if no input names the file. `seen` is the size of
-/// its master, and `outlook` the verdict on an exchange for it, if no round has decided it.
+/// its master, `outlook` the verdict on an exchange for it at this moment, and `needs_room` whether it fits nowhere.
 fn demand(
     state: &NodeHttpState,
     name: &FileName,
     seen: Option<u64>,
     outlook: Option<String>,
+    needs_room: bool,
 ) -> Option<DemandView> {
     let file = state.names.find(name.as_bytes())?;
     let catalog = state.actors.catalog_view.load();
@@ -97,15 +101,6 @@ fn demand(
     let removals = state.actors.remover_views.load();
     let mut rooms = removals.last.iter().flat_map(|last| &last.rooms);
     let decided = rooms.find(|sought| sought.file == *name).map(|sought| &sought.verdict);
-    let room = match decided {
-        // The outlook says more: what an exchange for this file alone needs.
-        Some(
-            RoomVerdict::AfterOthers
-            | RoomVerdict::SizesUnknown
-            | RoomVerdict::TooLittleDemand { needed: None, .. },
-        ) => outlook.or_else(|| decided.map(RoomVerdict::words)),
-        _ => decided.map(RoomVerdict::words).or(outlook),
-    };
     Some(DemandView {
         rank: order.ranks(&[file.0].into_iter().collect()).get(&file).copied(),
         ranked: order.files().len() as u64,
@@ -120,8 +115,30 @@ fn demand(
             )
         }),
         in_force: ranking.is_by_demand(),
-        room,
+        room: room(decided, outlook, needs_room),
     })
+}
+
+/// The verdict on room for a file in words. `decided` is the verdict of the last round.
+fn room(
+    decided: Option<&RoomVerdict>,
+    outlook: Option<String>,
+    needs_room: bool,
+) -> Option<String> {
+    let of_round = decided.map(RoomVerdict::words);
+    let known = match decided {
+        // The outlook says more: what an exchange for this file alone needs.
+        Some(
+            RoomVerdict::AfterOthers
+            | RoomVerdict::SizesUnknown
+            | RoomVerdict::TooLittleDemand { needed: None, .. },
+        ) => outlook.or(of_round),
+        _ => of_round.or(outlook),
+    };
+    match known {
+        None if needs_room => Some(NO_ROUND_YET.to_owned()),
+        known => known,
+    }
 }
 
 fn parts(parts: DemandParts, requests_a_day: f64, size: Option<u64>) -> DemandPartsView {
@@ -166,6 +183,17 @@ fn name_segment<'a>(path: &'a str, suffix: &str) -> &'a str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_without_room_has_a_verdict_before_its_first_round() {
+        let outlook = || Some("an outlook".to_owned());
+        assert_eq!(room(None, None, true).as_deref(), Some(NO_ROUND_YET));
+        assert_eq!(room(None, None, false), None);
+        assert_eq!(room(None, outlook(), true), outlook());
+        let decided = RoomVerdict::AfterOthers;
+        assert_eq!(room(Some(&decided), outlook(), true), outlook());
+        assert_eq!(room(Some(&decided), None, true), Some(decided.words()));
+    }
 
     #[test]
     fn a_file_may_be_named_like_the_call() {

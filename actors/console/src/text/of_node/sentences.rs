@@ -199,6 +199,10 @@ pub const SENTENCES: &[(&str, &str)] = &[
     ),
     ("no host can exchange copies for it now", "지금 사본을 교체할 수 있는 호스트 없음"),
     (
+        "no round of removal has looked for room for it yet",
+        "삭제 주기가 아직 이 파일의 공간을 찾아보지 않음",
+    ),
+    (
         "exchanges need {needed} of event log, and {known} are known",
         "교체하려면 이벤트 로그 {needed} 분량이 필요하지만 {known} 분량만 있음",
     ),
