@@ -265,6 +265,8 @@ pub fn table(files: &[FileView], style: &PrintStyle) -> ListTable {
             format!("in backoff until {}: {}", style.clock(back_off.until), back_off.reason)
         });
         let why = why.or_else(|| file.task.map(|task| format!("task {task}")));
+        let placed_on = file.placed_on.iter().map(ToString::to_string);
+        let placed_on = placed_on.chain(explain::and_more(file.placed_on_left_out));
         table.row([
             maybe(file.rank, count),
             maybe(file.demand_rank, count),
@@ -274,7 +276,7 @@ pub fn table(files: &[FileView], style: &PrintStyle) -> ListTable {
             maybe(file.size, ListCell::Bytes),
             state(state_word(file.state)),
             cell::name(&file.name),
-            texts(&file.placed_on),
+            texts(placed_on),
             maybe(why, text),
         ]);
     }

@@ -70,6 +70,7 @@ async fn files(query: web::Query<Value>) -> HttpResponse {
         hits: 0,
         size: Some(1_500_000),
         placed_on: vec!["127.0.0.21:8888".parse().unwrap()],
+        placed_on_left_out: 0,
         state: FileState::Placed,
         task: None,
         back_off: None,

@@ -16,7 +16,7 @@ use crate::http::problem::{AskProblems, ProblemResponse, Refusal};
 pub(super) const TIB: f64 = (1_u64 << 40) as f64;
 
 /// The verdict on room for a file that fits nowhere, before the first round for it.
-const NO_ROUND_YET: &str = "no round of removal has looked for room for it yet";
+const NO_ROUND_YET: &str = "no round of removal has looked for room for it";
 
 /// `GET /files/{name}/explain`. Unknown names are explained like any other name.
 #[utoipa::path(

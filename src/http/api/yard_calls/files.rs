@@ -80,7 +80,7 @@ pub async fn list(
         if filter.may_take(file, &files) {
             let name = state.names.name(file);
             if filter.takes(file, &name, &files) {
-                page.items.push(files.file_view(file, &name));
+                page.items.push(files.file_view(file, &name).shortened());
                 taken.push(file);
             }
         }
@@ -225,7 +225,7 @@ impl FileListSnapshot {
         Some(demand.demand(file).rate.per_day())
     }
 
-    /// A file as the API shows it, without its rank by demand.
+    /// A file as the API shows it, with all its destinations and without its rank by demand.
     pub fn file_view(&self, file: FileId, name: &FileName) -> FileView {
         let ranking = self.snapshot.catalog.ranking.as_ref();
         let task = self.copying.get(name);
@@ -248,6 +248,7 @@ impl FileListSnapshot {
             hits: self.hits.get(&file).copied().unwrap_or(0),
             size: task.map(|task| task.size).or(size),
             placed_on,
+            placed_on_left_out: 0,
             state,
             task: task.map(|task| task.id),
             back_off: self.back_off(name),

@@ -199,8 +199,8 @@ pub const SENTENCES: &[(&str, &str)] = &[
     ),
     ("no host can exchange copies for it now", "지금 사본을 교체할 수 있는 호스트 없음"),
     (
-        "no round of removal has looked for room for it yet",
-        "삭제 주기가 아직 이 파일의 공간을 찾아보지 않음",
+        "no round of removal has looked for room for it",
+        "삭제 주기가 이 파일의 공간을 찾아본 적 없음",
     ),
     (
         "exchanges need {needed} of event log, and {known} are known",
