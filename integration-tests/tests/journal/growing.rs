@@ -95,13 +95,14 @@ impl GrowingCluster {
         number
     }
 
-    /// Waits until a node has all commits.
+    /// Waits until a node has all commits and all changes of the members.
     async fn has_all(&self, node: u64) {
         let probe = &self.members[&node].1;
         eventually_some("the node has applied everything", || async {
             let own = probe.send(ReadAccounts).await.unwrap();
             let first = self.members[&1].1.send(ReadAccounts).await.unwrap();
-            (own.books == first.books).then_some(())
+            let applied = |node| self.journal(node).status().applied;
+            (own.books == first.books && applied(node) >= applied(1)).then_some(())
         })
         .await;
     }
