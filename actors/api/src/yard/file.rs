@@ -52,7 +52,7 @@ pub struct FileView {
 }
 
 impl FileView {
-    /// The same with at most [`LISTED_DESTINATIONS`] of its destinations, so that a page of files has a limit.
+    /// The same with at most 20 of its destinations, so that a page of files has a limit.
     pub fn shortened(mut self) -> Self {
         let left_out = self.placed_on.len().saturating_sub(LISTED_DESTINATIONS);
         self.placed_on.truncate(LISTED_DESTINATIONS);
