@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use anyhow::{Context, Result, ensure};
 use reelyard_integration_tests::probes::accessibility::too_wide;
 use reelyard_integration_tests::probes::browser::Browser;
+use reelyard_integration_tests::rigs::yard::wait_for;
 
 use super::super::console_yard::{ConsoleYard, FILES, Visit};
 use super::accessibility::keep_picture;
@@ -323,6 +324,7 @@ async fn a_cut_connection_is_visible_and_recovers(
         after >= 350 ? 0 : real(run, after, ...more); return true; })()";
     browser.evaluate(waits).await?;
     yard.node.start_again()?;
+    wait_for("the node answers", &[&yard.node], || yard.ground.get("/api/v1/whoami"))?;
     browser.click("[data-connect]").await?;
     until(browser, &format!("!{is_stale}")).await;
     until(browser, &format!("document.querySelector('{bar}').hidden")).await;
