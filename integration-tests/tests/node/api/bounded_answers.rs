@@ -114,6 +114,7 @@ fn no_answer_grows_with_the_yard() -> Result<()> {
     let rows = history["items"].as_array().map(Vec::len);
     ensure!(rows == Some(1000) && history["next"].is_string(), "the history has {rows:?} rows");
     an_explanation_counts_the_hosts_that_it_does_not_list(&yard)?;
+    a_listed_file_counts_the_destinations_that_it_does_not_name(&yard)?;
     let task = open["planned"][0]["task"].as_str().context("no task")?.to_owned();
     let link = links.first().context("no link")?;
     let mut addresses: Vec<String> = PAGES.map(str::to_owned).to_vec();
@@ -169,6 +170,16 @@ fn an_explanation_counts_the_hosts_that_it_does_not_list(yard: &ProcessYard) -> 
     let page = String::from_utf8(yard.curl().arg(page).output()?.stdout)?;
     let words = format!("and {} more", count(without_row));
     ensure!(page.contains(&words), "the panel does not say: {words}");
+    Ok(())
+}
+
+fn a_listed_file_counts_the_destinations_that_it_does_not_name(yard: &ProcessYard) -> Result<()> {
+    let page = yard.get("/api/v1/files?contains=file-9000.mpg").context("no files")?;
+    let file = &page["items"][0];
+    let shown = (file["placed_on"].as_array().map(Vec::len), file["placed_on_left_out"].as_u64());
+    // The first host has answered, and does not list it.
+    let holders = HOSTS as u64 - 1;
+    ensure!(shown == (Some(20), Some(holders - 20)), "named and counted: {shown:?}");
     Ok(())
 }
 

@@ -16,7 +16,7 @@ use crate::http::problem::{AskProblems, ProblemResponse, Refusal};
 pub(super) const TIB: f64 = (1_u64 << 40) as f64;
 
 /// The verdict on room for a file that fits nowhere, before the first round for it.
-const NO_ROUND_YET: &str = "no round of removal has looked for room for it";
+const NO_ROUND: &str = "no round of removal has looked for room for it";
 
 /// `GET /files/{name}/explain`. Unknown names are explained like any other name.
 #[utoipa::path(
@@ -136,7 +136,7 @@ fn room(
         _ => of_round.or(outlook),
     };
     match known {
-        None if needs_room => Some(NO_ROUND_YET.to_owned()),
+        None if needs_room => Some(NO_ROUND.to_owned()),
         known => known,
     }
 }
@@ -187,7 +187,7 @@ mod tests {
     #[test]
     fn a_file_without_room_has_a_verdict_before_its_first_round() {
         let outlook = || Some("an outlook".to_owned());
-        assert_eq!(room(None, None, true).as_deref(), Some(NO_ROUND_YET));
+        assert_eq!(room(None, None, true).as_deref(), Some(NO_ROUND));
         assert_eq!(room(None, None, false), None);
         assert_eq!(room(None, outlook(), true), outlook());
         let decided = RoomVerdict::AfterOthers;
