@@ -114,9 +114,9 @@ pub struct PlacementFigures {
     pub running: u64,
     /// Files that wait for a copy.
     pub waiting: u64,
-    /// Files that a host holds that answers.
+    /// Wanted files that a host holds that answers.
     pub placed: u64,
-    /// Files that should be placed.
+    /// Files that should be placed: all that are graded or hot, without ignored ones.
     pub wanted: u64,
     /// Hot files.
     pub hot: u64,

@@ -35,12 +35,15 @@ impl SmallYard {
         for name in [longest.as_str(), hostile] {
             ground.master(name.as_bytes(), 10_000)?;
         }
-        ground.grade(&[longest.as_bytes(), hostile.as_bytes()])?;
+        ground.grade(&[longest.as_bytes(), hostile.as_bytes(), b"ignored.mpg"])?;
         let (source, destination) =
             (ground.start_source(0, &[])?, ground.start_destination(0, &[])?);
-        // A host that does not answer is down after a second.
-        let node = ground
-            .start_node(&[("heartbeat.interval", "300ms"), ("heartbeat.timeout", "300ms")])?;
+        let node = ground.start_node(&[
+            // A host that does not answer is down after a second.
+            ("heartbeat.interval", "300ms"),
+            ("heartbeat.timeout", "300ms"),
+            ("ignore.prefixes", r#"["ignored"]"#),
+        ])?;
         let yard = SmallYard { ground, node, source, destination };
         wait_for("both copies are done", &[&yard.node, &yard.source, &yard.destination], || {
             let tasks = yard.ground.get("/api/v1/tasks?state=done")?;

@@ -8,4 +8,5 @@ mod commands;
 mod console_yard;
 mod further_pages;
 mod pages;
+mod settings_page;
 mod shown_lines;

@@ -25,7 +25,7 @@ const NO_ROUND: &str = "no round of removal has looked for room for it";
     tag = "files",
     operation_id = "explainFile",
     summary = "Explains why a file is planned or not, host by host",
-    description = "Unknown names are accepted as well. A list has at most 1000 hosts, and those with which a source \
+    description = "Unknown names are accepted as well. A list has at most 500 hosts, and those with which a source \
                    backs off at most 10. The others are counted.",
     params(("name" = String, Path, description = "Percent-encoded name of the file; any bytes are allowed")),
     responses((status = 200, description = "The explanation", body = ExplainView))

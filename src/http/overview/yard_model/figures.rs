@@ -17,16 +17,16 @@ pub fn figures(views: &YardViews<'_>, placed: &PlacedFiles, links: &ShareCounts)
     let hot_in = |files: &RoaringBitmap| {
         hot.iter().filter(|(file, _)| files.contains(file.0)).count() as u64
     };
-    let listed = listed_files(&views.catalog);
+    let wanted = listed_files(&views.catalog) - plan.passed_over.ignored();
     YardFigures {
         running: working.count() as u64,
         may_run: Some(may_run(views)),
         copy_rate: copy_rate(views),
         waiting: plan.wanted.saturating_sub(tasks.open.len() as u64),
         oldest_wait: None,
-        placed: listed.intersection_len(&placed.in_reach()),
-        wanted: listed.len(),
-        out_of_reach: Some(listed.intersection_len(&placed.out_of_reach)),
+        placed: wanted.intersection_len(&placed.in_reach()),
+        wanted: wanted.len(),
+        out_of_reach: Some(wanted.intersection_len(&placed.out_of_reach)),
         served: served.and_then(|served| served.last_hour).map(|share| share * 100.0),
         served_usual: served.and_then(|served| served.last_day).map(|share| share * 100.0),
         served_curve: served_curve(views),

@@ -82,7 +82,7 @@ pub struct YardFigures {
     pub waiting: u64,
     /// The instant since which the first one waits, if known.
     pub oldest_wait: Option<Moment>,
-    /// Files that a host holds that answers.
+    /// Wanted files that a host holds that answers.
     pub placed: u64,
     /// Files that should be placed.
     pub wanted: u64,

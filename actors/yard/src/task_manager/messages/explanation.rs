@@ -320,12 +320,12 @@ pub struct Explanation {
     /// Backoff of the file itself, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub back_off: Option<BackOff>,
-    /// State of at most 1000 sources. Of more, those that can serve the file come first.
+    /// State of at most 500 sources. Of more, those that can serve the file come first.
     pub sources: Vec<SourceState>,
     /// Number of the other sources by state. Missing if all are listed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sources_left_out: Vec<HostsLeftOut>,
-    /// State of at most 1000 destinations. Of more, those that hold the file or can take it come first.
+    /// State of at most 500 destinations. Of more, those that hold the file or can take it come first.
     pub destinations: Vec<DestinationState>,
     /// Number of the other destinations by state. Missing if all are listed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -16,8 +16,8 @@ use crate::task_manager::policy::plan::hosts::usable_hosts::{UsableDestination, 
 use crate::task_manager::policy::plan::{Candidate, Occupied, Pairing, Planner, PlanningContext};
 use crate::task_manager::state::backoff::Blamed;
 
-/// Hosts in one list of an explanation: as many as the longest page of the API has.
-const EXPLAINED_HOSTS: usize = 1000;
+/// Hosts in one list of an explanation. Each of them can have a reason of 500 characters; an answer stays under 1 MiB.
+const EXPLAINED_HOSTS: usize = 500;
 
 /// Destinations in the list of one source. Each of [`EXPLAINED_HOSTS`] sources can have such a list.
 const EXPLAINED_PAIRS: usize = 10;
@@ -351,11 +351,11 @@ mod tests {
         let few: Vec<usize> = (0..EXPLAINED_HOSTS).collect();
         assert_eq!(explained_hosts(few.clone(), |number| says(*number)), (few, Vec::new()));
         let (listed, left_out) =
-            explained_hosts((0..1600).collect::<Vec<usize>>(), |number| says(*number));
+            explained_hosts((0..800).collect::<Vec<usize>>(), |number| says(*number));
         let count = |wanted| listed.iter().filter(|number| says(**number) == wanted).count();
-        assert_eq!((count(HostUsability::Yes), count(HostUsability::Holds)), (400, 400));
-        assert_eq!((count(HostUsability::NotUp), count(HostUsability::NoRoom)), (100, 100));
-        let of = |usability| HostsLeftOut { usability, hosts: 300 };
+        assert_eq!((count(HostUsability::Yes), count(HostUsability::Holds)), (200, 200));
+        assert_eq!((count(HostUsability::NotUp), count(HostUsability::NoRoom)), (50, 50));
+        let of = |usability| HostsLeftOut { usability, hosts: 150 };
         assert_eq!(left_out, [of(HostUsability::NotUp), of(HostUsability::NoRoom)]);
     }
 }
