@@ -1,9 +1,11 @@
 //! Two people who act on the same host: the second one acts only on what the page showed.
 
+use actix_web::HttpRequest;
 use actix_web::web::Data;
 use reelyard_access::audit::{AuditOrder, AuditOutcome, AuditRecord, AuditRowFilter};
 use reelyard_access::rights::AccessScope;
 use reelyard_api::ProblemKind;
+use reelyard_console::address::QueryPairs;
 use reelyard_console::format::age;
 use reelyard_console::text::Language;
 use reelyard_core::host::{HostAddr, HostMode};
@@ -15,7 +17,8 @@ use crate::http::console::posted_form::PostedForm;
 use crate::http::node_state::NodeHttpState;
 use crate::http::problem::ProblemResponse;
 
-/// Field of a form with a host and the mode that the page showed: `10.0.0.1:8888 active`.
+/// Field of a form with a host and the mode that the page showed: `10.0.0.1:8888 active`. In an address it has only the
+/// mode, which the page showed for each host of the action.
 pub const SEEN: &str = "seen";
 
 /// Newest rows of the audit among which the other person is sought.
@@ -29,22 +32,39 @@ fn is_setter(operation: &str) -> bool {
         || of_console.is_some_and(|act| act.trim_end_matches('s').ends_with("Host"))
 }
 
-/// The refusal if a host has another mode than the page showed. A form without such fields is not checked.
+/// A host, and the mode that the page showed.
+pub type SeenHost = (HostAddr, String);
+
+/// The hosts with the modes that the page showed: those of the form, and `hosts` with the mode in the address.
+pub fn seen_hosts(request: &HttpRequest, form: &PostedForm, hosts: &[HostAddr]) -> Vec<SeenHost> {
+    let of_form = form.all(SEEN).filter_map(|seen| {
+        let (host, mode) = seen.split_once(' ')?;
+        Some((host.parse().ok()?, mode.to_owned()))
+    });
+    let of_address = QueryPairs::parse(request.query_string()).all(SEEN);
+    let of_address = of_address
+        .first()
+        .into_iter()
+        .flat_map(|mode| hosts.iter().map(|host| (*host, mode.clone())));
+    of_form.chain(of_address).collect()
+}
+
+/// The refusal if a host has another mode than the page showed.
 pub async fn changed_meanwhile(
     state: &Data<NodeHttpState>,
     caller: &RequestCaller,
-    form: &PostedForm,
+    seen: &[SeenHost],
 ) -> Option<ProblemResponse> {
     let tasks = state.actors.task_views.load();
-    let (host, seen, mode) = form.all(SEEN).find_map(|seen| changed_host(&tasks, seen))?;
+    let (host, seen, mode) = seen.iter().find_map(|seen| changed_host(&tasks, seen))?;
     let who = last_change(state, host, mode).await.map(|(who, age)| {
         let is_shown = caller.0.rights.allow(&AccessScope::AuditRead);
         let who = if is_shown { who.as_str() } else { "someone" };
         format!(": {who} changed it {age} ago")
     });
     let detail = format!(
-        "{host} is {mode} now, but the page showed {seen}{}. Nothing was done. Look at the host, and act again if you \
-         still want to.",
+        "the mode of {host} is {mode} now, but the page showed {seen}{}. Look at the host, and act again if you still \
+         want to.",
         who.unwrap_or_default()
     );
     Some(ProblemResponse::new(ProblemKind::ChangedMeanwhile, detail))
@@ -52,12 +72,10 @@ pub async fn changed_meanwhile(
 
 fn changed_host<'a>(
     tasks: &TaskManagerView,
-    seen: &'a str,
+    (host, shown): &'a SeenHost,
 ) -> Option<(HostAddr, &'a str, &'static str)> {
-    let (host, shown) = seen.split_once(' ')?;
-    let host: HostAddr = host.parse().ok()?;
-    let mode = mode_word(tasks.host(host)?.record.mode);
-    (mode != shown).then_some((host, shown, mode))
+    let mode = mode_word(tasks.host(*host)?.record.mode);
+    (mode != shown).then_some((*host, shown, mode))
 }
 
 /// The person who gave this host its mode, and how long ago. None if the audit has no row about it lately.

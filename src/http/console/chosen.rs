@@ -108,8 +108,7 @@ pub fn gone_since(
     let new = keys.filter(|key| !counted.contains(digest(key).as_slice())).count();
     if new > 0 {
         let detail = format!(
-            "Other rows match the filter now, {now} in all. Nothing was done. Look at the rows, and act again if you \
-             still want to."
+            "Other rows match the filter now, {now} in all. Look at the rows, and act again if you still want to."
         );
         return Err(ProblemResponse::new(ProblemKind::ChangedMeanwhile, detail));
     }

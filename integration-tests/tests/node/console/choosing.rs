@@ -367,6 +367,24 @@ fn the_second_of_two_people_and_an_ended_session_change_nothing() -> Result<()> 
     ensure!(yard.post(&first, &format!("/console/hosts/{host}/drain"), &[])?.status == 303);
     mode("draining")?;
 
+    // The way back of an activation, and the button of a page from before, leave the change of another person.
+    let page = yard.page(&second, &format!("/console/hosts/{host}"))?;
+    let activate = value(&page, &format!("formaction=\"/console/hosts/{host}/active"));
+    let activate = format!("/console/hosts/{host}/active{}", activate.context("no button")?);
+    let activated = yard.post_and_look(&second, &activate, &[])?;
+    let toast = activated.split("data-toast").nth(1).context("no toast")?;
+    let undo = value(toast, "formaction=\"").context("no way back")?;
+    ensure!(yard.post(&first, &format!("/console/hosts/{host}/maintenance"), &[])?.status == 303);
+    mode("maintenance")?;
+    for (late, shown) in [(&undo, "active"), (&activate, "draining")] {
+        let refused = yard.post_and_look(&second, late, &[])?;
+        let words = format!("is maintenance now, but the page showed {shown}");
+        assert!(refused.contains(&words), "{late} lacks {words:?}: {refused}");
+        mode("maintenance")?;
+    }
+    ensure!(yard.post(&first, &format!("/console/hosts/{host}/drain"), &[])?.status == 303);
+    mode("draining")?;
+
     // The session ends while a dialog is open. The form does nothing, and the page says so.
     let csrf = format!("csrf_token={}", first.csrf);
     let out = yard.curl(&["-H", &first.cookie, "-d", &csrf, "/logout"])?;

@@ -19,7 +19,9 @@ use crate::http::api::call_parts::{NoQuery, Objects};
 use crate::http::api::yard_calls::host_calls::{host_changes, hosts};
 use crate::http::audit::AuditDetails;
 use crate::http::computing::computed;
-use crate::http::console::changed_meanwhile::changed_meanwhile;
+use crate::http::console::changed_meanwhile::{
+    SEEN, SeenHost, changed_meanwhile, mode_word, seen_hosts,
+};
 use crate::http::console::chosen;
 use crate::http::console::pages::storage::dialogs::host_dialogs;
 use crate::http::console::pages::storage::hosts as hosts_page;
@@ -87,7 +89,8 @@ pub async fn act_on_one(
 ) -> Result<HttpResponse, ConsoleRefusal> {
     let (host, action) = path.into_inner();
     let visitor = Visitor::posting(&request, &state, &form, &AccessScope::YardWrite)?;
-    Ok(act(&visitor, &state, &audit, (vec![host], 0), action, &form).await)
+    let seen = seen_hosts(&request, &form, &[host]);
+    Ok(act(&visitor, &state, &audit, (vec![host], 0), action, (&form, &seen)).await)
 }
 
 /// `POST /console/host-actions/{action}`: on all hosts in the fields `pick`, or on all that match the filter of the
@@ -112,7 +115,8 @@ pub async fn act_on_picked(
     } else {
         (picked_hosts(&request, &form)?, 0)
     };
-    Ok(act(&visitor, &state, &audit, hosts, action, &form).await)
+    let seen = seen_hosts(&request, &form, &hosts.0);
+    Ok(act(&visitor, &state, &audit, hosts, action, (&form, &seen)).await)
 }
 
 /// The hosts in the fields `pick`. The way back of an action on several hosts has them in its address.
@@ -135,7 +139,7 @@ async fn act(
     audit: &AuditDetails,
     (hosts, gone): (Vec<HostAddr>, u64),
     action: HostAction,
-    form: &PostedForm,
+    (form, seen): (&PostedForm, &[SeenHost]),
 ) -> HttpResponse {
     audit.of_form(&visitor.caller.0.subject, form.first("reason"));
     let names: Vec<String> = hosts.iter().map(HostAddr::to_string).collect();
@@ -148,7 +152,7 @@ async fn act(
         let refusal = ProblemResponse::bad_request(detail);
         return refused(form, &visitor.viewer, 0, &refusal);
     }
-    if let Some(why) = changed_meanwhile(state, &visitor.caller, form).await {
+    if let Some(why) = changed_meanwhile(state, &visitor.caller, seen).await {
         return refused(form, &visitor.viewer, 0, &why);
     }
     if action == HostAction::Probe {
@@ -182,6 +186,8 @@ fn undo(tasks: &TaskManagerView, hosts: &[HostAddr], action: HostAction) -> Opti
     let dialog = HostsPageQuery { ask: word.to_owned(), pick, ..HostsPageQuery::default() };
     let mut picked = QueryPairs::default();
     dialog.pick.iter().for_each(|host| picked.add("pick", host.clone()));
+    // Another person may change the hosts before the way back is taken.
+    picked.add(SEEN, mode_word(HostMode::Active).to_owned());
     let action = format!("{ROOT}/host-actions/{word}?{}", picked.print());
     Some(UndoAction { action, dialog: dialog.address() })
 }

@@ -114,9 +114,19 @@ fn actions(viewer: &Viewer, model: &HostPageModel) -> Markup {
             a.btn href={ (base) "?ask=maintenance" } { (hosts::MAINTAIN.of(language)) }
             a.btn href={ (base) "?ask=drain" } { (hosts::DRAIN.of(language)) }
         } @else {
-            (post("active", hosts::ACTIVATE))
+            (activate(viewer, &base, model.line.mode))
         }
         @if !model.is_configured { a.btn.danger href={ (base) "?ask=remove" } { (hosts::REMOVE.of(language)) } }
+    }
+}
+
+/// The button that puts the host in operation again, unless its mode has changed since the page was shown.
+fn activate(viewer: &Viewer, page: &str, shown: HostModeWord) -> Markup {
+    let words = hosts::ACTIVATE.of(viewer.language);
+    let address = format!("{page}/active?seen={}", shown.word());
+    html! {
+        (post_button(&address, "btn", html! { (words) }))
+        (as_command(viewer, words, &format!("{page}?ask=active")))
     }
 }
 

@@ -92,6 +92,15 @@ pub enum HostModeWord {
 }
 
 impl HostModeWord {
+    /// The word of the API and of addresses.
+    pub const fn word(self) -> &'static str {
+        match self {
+            HostModeWord::Active => "active",
+            HostModeWord::Draining => "draining",
+            HostModeWord::Maintenance => "maintenance",
+        }
+    }
+
     /// The mark, if the mode differs from the usual one.
     pub const fn mark(self) -> Option<StateMark> {
         match self {

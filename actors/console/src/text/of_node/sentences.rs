@@ -307,17 +307,17 @@ pub const SENTENCES: &[(&str, &str)] = &[
     // Refusals of actions.
     ("Nothing was done. {why}", "아무 작업도 하지 않았습니다. {why}"),
     (
-        "{host} is {mode} now, but the page showed {seen}: {who} changed it {age} ago. Nothing was done. Look at the host, and act again if you still want to.",
-        "{host}: 현재 {mode}, 페이지 표시 {seen}. {age} 전 변경한 사람: {who}. 아무 작업도 하지 않았습니다. 호스트를 확인한 뒤 필요하면 다시 실행하십시오.",
+        "the mode of {host} is {mode} now, but the page showed {seen}: {who} changed it {age} ago. Look at the host, and act again if you still want to.",
+        "{host}: 현재 {mode}, 페이지 표시 {seen}. {age} 전 변경한 사람: {who}. 호스트를 확인한 뒤 필요하면 다시 실행하십시오.",
     ),
     (
-        "{host} is {mode} now, but the page showed {seen}. Nothing was done. Look at the host, and act again if you still want to.",
-        "{host}: 현재 {mode}, 페이지 표시 {seen}. 아무 작업도 하지 않았습니다. 호스트를 확인한 뒤 필요하면 다시 실행하십시오.",
+        "the mode of {host} is {mode} now, but the page showed {seen}. Look at the host, and act again if you still want to.",
+        "{host}: 현재 {mode}, 페이지 표시 {seen}. 호스트를 확인한 뒤 필요하면 다시 실행하십시오.",
     ),
     ("someone", "누군가"),
     (
-        "Other rows match the filter now, {n} in all. Nothing was done. Look at the rows, and act again if you still want to.",
-        "조건에 맞는 행이 그사이 바뀌었습니다. 현재 {n}개. 아무 작업도 하지 않았습니다. 행을 확인한 뒤 필요하면 다시 실행하십시오.",
+        "Other rows match the filter now, {n} in all. Look at the rows, and act again if you still want to.",
+        "조건에 맞는 행이 그사이 바뀌었습니다. 현재 {n}개. 행을 확인한 뒤 필요하면 다시 실행하십시오.",
     ),
     (
         "no destination can take '{file}' now: {why}",

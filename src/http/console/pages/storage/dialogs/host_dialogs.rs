@@ -3,13 +3,12 @@
 use reelyard_console::Viewer;
 use reelyard_console::address::{ROOT, encoded};
 use reelyard_console::format::counted;
-use reelyard_console::pages::hosts::{HostLine, HostModeWord, HostsPageQuery};
+use reelyard_console::pages::hosts::{HostLine, HostsPageQuery};
 use reelyard_console::parts::act::{CommandLines, CurlCall};
 use reelyard_console::parts::dialog::{AskDialog, NAMES_LISTED};
 use reelyard_console::text::{common, hosts as words, outcomes};
-use reelyard_core::host::HostMode;
 
-use crate::http::console::changed_meanwhile::{SEEN, mode_word};
+use crate::http::console::changed_meanwhile::SEEN;
 use crate::http::console::chosen::{self, ChosenRows, MOST_IN_COMMAND};
 
 /// The dialog of an action on these hosts, by its word in an address. None for an unknown word, and without hosts.
@@ -117,15 +116,7 @@ pub fn of_chosen(
 
 /// A host with the mode that the page showed: another mode is another row.
 pub fn key(line: &HostLine) -> String {
-    format!("{} {}", line.host, mode_word(mode(line)))
-}
-
-fn mode(line: &HostLine) -> HostMode {
-    match line.mode {
-        HostModeWord::Active => HostMode::Active,
-        HostModeWord::Draining => HostMode::Draining,
-        HostModeWord::Maintenance => HostMode::Maintenance,
-    }
+    format!("{} {}", line.host, line.mode.word())
 }
 
 /// The host, and the mode that the page showed.
