@@ -53,22 +53,30 @@ struct FilesOfDrained {
     only: RoaringBitmap,
     /// The room of the other destinations, in bytes.
     room: u64,
+    /// Drained destinations whose files were never read.
+    unread: u64,
 }
 
 impl FilesOfDrained {
     fn new(tasks: &TaskManagerView, drained: &BTreeSet<HostAddr>) -> Self {
-        let (mut only, mut kept, mut room) = (RoaringBitmap::new(), RoaringBitmap::new(), 0_u64);
+        let (mut only, mut kept) = (RoaringBitmap::new(), RoaringBitmap::new());
+        let (mut room, mut unread) = (0_u64, 0);
         for host in tasks.hosts.iter().filter(|host| host.role.is_destination()) {
             let held = tasks.placements.get(&host.host);
             if drained.contains(&host.host) {
-                only |= held.map(|held| RoaringBitmap::clone(held)).unwrap_or_default();
+                match held {
+                    Some(held) => only |= &**held,
+                    None => unread += 1,
+                }
             } else if host.record.counts() {
-                kept |= held.map(|held| RoaringBitmap::clone(held)).unwrap_or_default();
+                if let Some(held) = held {
+                    kept |= &**held;
+                }
                 room += host.room.filter(|_| host.record.takes_copies()).unwrap_or(0);
             }
         }
         only -= kept;
-        FilesOfDrained { only, room }
+        FilesOfDrained { only, room, unread }
     }
 
     /// A warning if the files have no room elsewhere.
@@ -91,10 +99,15 @@ impl FilesOfDrained {
     ) -> NamedThings {
         let language = viewer.language;
         let stay = self.that_stay(state, tasks, catalog);
-        let mut sentences = match self.only.len() {
-            0 => vec![words::NOTHING_ONLY_THERE.of(language).to_owned()],
-            only => vec![counted(language, words::ONLY_THERE, only)],
-        };
+        let mut sentences = Vec::new();
+        if self.unread > 0 {
+            sentences.push(counted(language, words::FILES_UNREAD, self.unread));
+        }
+        match self.only.len() {
+            0 if self.unread > 0 => {}
+            0 => sentences.push(words::NOTHING_ONLY_THERE.of(language).to_owned()),
+            only => sentences.push(counted(language, words::ONLY_THERE, only)),
+        }
         for (files, why) in stay.iter().filter(|(files, _)| !files.is_empty()) {
             let files = counted(language, common::FILES, files.len());
             let values = [("files", files.as_str()), ("why", why.of(language))];
