@@ -101,7 +101,7 @@ fn wanted(form: &PostedForm) -> Result<WantedShare, ProblemResponse> {
             .map(ShareNote::new)
             .transpose()
             .map_err(|bad| wrong("note", bad))?,
-        request_id: None,
+        request_id: form.first("request_id").map(str::to_owned),
     })
 }
 

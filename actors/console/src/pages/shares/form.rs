@@ -52,6 +52,7 @@ fn fields(viewer: &Viewer, link: &NewLink, close: &str) -> Markup {
             section.form {
                 input type="hidden" name="csrf_token" value=(viewer.csrf);
                 input type="hidden" name="back" value=(close);
+                input type="hidden" name="request_id" value=(link.request_id);
                 @if let Some((title, reason)) = &link.refused {
                     (notice(Tone::Bad, title, html! { p { (visible_text(reason)) } }, html! {}))
                 }

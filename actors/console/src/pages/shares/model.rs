@@ -94,6 +94,8 @@ pub enum FoundPath {
 /// The values typed for a new link, and the node's answer to them.
 #[derive(Clone, Debug, Default)]
 pub struct NewLink {
+    /// Name of the request of this form: a form that is sent again makes no second link.
+    pub request_id: String,
     /// Path below the root of shares, of a file or directory.
     pub path: String,
     /// Lifetime, such as "7d". Empty for the default.

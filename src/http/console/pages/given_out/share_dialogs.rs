@@ -131,6 +131,7 @@ fn commands(word: &str, ttl: &str, lines: &[&ShareLine]) -> CommandLines {
 pub fn link_of(default_ttl: Duration, typed: &dyn Fn(&str) -> Option<String>) -> NewLink {
     let given = |name: &str| typed(name).unwrap_or_default();
     let link = NewLink {
+        request_id: format!("{:032x}", fastrand::u128(..)),
         path: given("path"),
         // The field replaces the choice above it.
         ttl: typed("ttl").or_else(|| typed("preset")).unwrap_or_default(),
