@@ -44,6 +44,7 @@
     }
     noticeSilence(at);
     markStale(at);
+    showHeld();
   }
 
   // A page whose stream is cut says so, with the age of what it shows.
@@ -63,9 +64,11 @@
     const seconds = cut === null ? 0 : Math.floor((at - cut) / 1000);
     const stale = seconds >= 5;
     root.classList.toggle('is-stale', stale);
+    // A session that has ended is the only thing to say then.
+    const silent = stale && all('#session-over, #session-ended').every((notice) => notice.hidden);
     if (bar) {
-      bar.hidden = !stale;
-      if (stale) fillStaleBar(bar, seconds, at);
+      bar.hidden = !silent;
+      if (silent) fillStaleBar(bar, seconds, at);
     }
     if (live && one('#stream')) {
       live.classList.toggle('stale', stale);
@@ -75,7 +78,7 @@
         words.title = words.textContent;
       }
     }
-    if (stale && !asked) sayIfSignedOut();
+    if (stale && at - asked >= 5000) sayIfSignedOut(at);
   }
   function fillStaleBar(bar, seconds, at) {
     const words = one('[data-words]', bar);
@@ -98,14 +101,20 @@
     else connection?.reader?.cancel();
     markStale(now());
   }
-  // A stream also ends with the session. Then no waiting helps.
-  let asked = false;
-  async function sayIfSignedOut() {
-    asked = true;
-    if ((await session())?.status === 401) showUnsent('session-over');
+  // A stream also ends with the session. It goes on after the user has signed in again.
+  let asked = -Infinity;
+  async function sayIfSignedOut(at) {
+    asked = at;
+    const isOver = (await session())?.status === 401;
+    if (isOver && cut !== null && one('#session-over').hidden) showNotice('session-ended');
   }
   const cutNow = () => { if (cut === null && !document.hidden) cut = now(); };
-  const alive = () => { cut = null; asked = false; heard = now(); };
+  const alive = () => {
+    if (cut !== null) hideNotices();
+    cut = null;
+    asked = -Infinity;
+    heard = now();
+  };
   document.addEventListener('htmx:sse:error', cutNow);
   // A filter replaces the stream: its end is no cut.
   document.addEventListener('htmx:sse:close', (event) => { if (event.detail.reason === 'ended') cutNow(); });
@@ -132,7 +141,12 @@
   const session = () =>
     fetch('/console/session', { cache: 'no-store', signal: AbortSignal.timeout(5000) }).catch(() => null);
   let isSending = false;
-  function showUnsent(id, form, button) {
+  // One notice at a time, beside the button that was pressed.
+  function hideNotices() {
+    for (const notice of all('#session-over, #session-ended, #no-answer, #other-account')) notice.hidden = true;
+  }
+  function showNotice(id, form, button) {
+    hideNotices();
     const notice = one('#' + id);
     const place = form?.contains(button) ? button.closest('footer, .acts') : null;
     if (place) place.before(notice);
@@ -171,8 +185,8 @@
     let sent = false;
     try {
       const why = await whyUnsent();
-      for (const notice of all('#session-over, #no-answer, #other-account')) notice.hidden = true;
-      if (why) { showUnsent(why, form, button); return; }
+      hideNotices();
+      if (why) { showNotice(why, form, button); return; }
       isSending = true;
       sent = true;
       submit(form, button);
@@ -455,7 +469,7 @@
     const body = one('tbody', shown);
     const coming = one('tbody', fresh);
     const bar = one('[data-new-rows]', fresh);
-    if (!body || !coming || !bar || [...body.rows].some((row) => !row.id)) return;
+    if (!body || !coming || !bar || [...body.rows].some((row) => !row.id)) return false;
     const updated = new Map([...coming.rows].map((row) => [row.id, row]));
     // A row that has left the list is marked, so that nobody takes it for one of now.
     const gone = (row) => { const copy = row.cloneNode(true); copy.classList.add('gone'); return copy; };
@@ -464,22 +478,32 @@
     coming.replaceChildren(...kept);
     bar.hidden = added === 0;
     one('a', bar).textContent = added === 0 ? '' : bar.dataset.newRows.replace('{n}', grouped(added));
+    return added > 0 || kept.some((row) => row.classList.contains('gone'));
   }
   // The rows whose states changed flash once.
   function markChanged(shown, fresh) {
     const states = (row) => all('.st', row).map((state) => state.textContent).join();
-    const before = new Map(all('tbody tr[id]', shown).map((row) => [row.id, states(row)]));
-    for (const row of all('tbody tr[id]', fresh)) {
-      row.classList.toggle('changed', before.has(row.id) && before.get(row.id) !== states(row));
+    for (const row of all('tr[id]', fresh)) {
+      const before = document.getElementById(row.id);
+      row.classList.toggle('changed', shown.contains(before) && states(before) !== states(row));
     }
+  }
+  // The rows that were held come when nobody reads the table any more: later updates may only have single rows.
+  const allRows = { target: '#rows', select: '#rows', swap: 'outerMorph' };
+  let isHeld = false;
+  function showHeld() {
+    if (!isHeld || cut !== null || isRead(one('#rows'))) return;
+    isHeld = false;
+    fetchPart(location.pathname + location.search, allRows);
   }
   document.addEventListener('htmx:before:swap', (event) => {
     if (event.target.id !== 'stream') return;
     for (const task of event.detail.tasks) {
       const shown = task.target;
-      if (shown?.id !== 'rows') continue;
+      const isTable = shown?.id === 'rows';
+      if (!isTable && !shown?.matches('#rows tr')) continue;
       markChanged(shown, task.fragment);
-      if (isRead(shown)) holdNew(shown, task.fragment);
+      if (isTable) isHeld = isRead(shown) && holdNew(shown, task.fragment);
     }
   });
 

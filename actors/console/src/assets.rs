@@ -58,7 +58,7 @@ assets! {
     /// Keys, ages, selection, copying and dialogs.
     SCRIPT = "console.js", "console.js", "text/javascript; charset=utf-8",
         "reelyard", "MIT OR Apache-2.0",
-        "4f186fe3cfee484671843da5fc8ba9df5a5b2a9dc8c3f9ce274eaff7094b2cc1";
+        "00a4b5d30200b3b86ad1f4721f96e64d92e4bb6b59c12e4fad24e0e76f4bf22a";
     /// Shapes of states, and icons.
     SPRITE = "sprite.svg", "sprite.svg", "image/svg+xml",
         "reelyard", "MIT OR Apache-2.0",

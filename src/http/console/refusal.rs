@@ -6,8 +6,8 @@ use actix_web::body::{BoxBody, MessageBody};
 use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::http::StatusCode;
 use actix_web::http::header::{
-    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, LOCATION, REFERER, REFERRER_POLICY,
-    RETRY_AFTER, X_CONTENT_TYPE_OPTIONS,
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderValue, LOCATION, REFERER,
+    REFERRER_POLICY, REFRESH, RETRY_AFTER, X_CONTENT_TYPE_OPTIONS,
 };
 use actix_web::middleware::Next;
 use actix_web::{HttpRequest, HttpResponse, ResponseError};
@@ -112,6 +112,9 @@ fn problem_page(
     if let Some(kind) = kind {
         answer.extensions_mut().insert(kind);
     }
+    if is_starting {
+        answer.headers_mut().insert(REFRESH, HeaderValue::from_static("2"));
+    }
     if let Some(retry) = plain.headers().get(RETRY_AFTER) {
         answer.headers_mut().insert(RETRY_AFTER, retry.clone());
     }
@@ -205,6 +208,7 @@ mod tests {
             let answer = problem_page(&ProblemResponse::starting(), choices, String::new());
             assert_eq!(answer.status(), StatusCode::SERVICE_UNAVAILABLE);
             assert_eq!(answer.headers().get(RETRY_AFTER).unwrap(), "1");
+            assert_eq!(answer.headers().get(REFRESH).unwrap(), "2", "the page loads again");
             let body = to_bytes(answer.into_body()).await.unwrap();
             assert!(String::from_utf8_lossy(&body).contains(words), "{body:?}");
         }

@@ -1,6 +1,6 @@
 //! The whole document around the content of a page.
 
-use maud::{DOCTYPE, Markup, html};
+use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::navigation::{NavCounts, NavPage, SIDE, TAB_PAGES, side_bar, tab_pages, tabs};
 use super::top_bar::{LiveMark, top_bar};
@@ -128,6 +128,9 @@ pub fn page(parts: &PageParts, model: &FrameModel, viewer: &Viewer) -> Markup {
                 (unsent(viewer, "session-over", refusals::SIGNED_OUT, refusals::STILL_TYPED, html! {
                     a.btn.sm.go href=(ROOT) target="_blank" { (refusals::SIGN_IN.of(language)) }
                 }))
+                (unsent(viewer, "session-ended", refusals::SIGNED_OUT, refusals::SESSION_ENDED_NEXT, html! {
+                    a.btn.sm.go href=(ROOT) target="_blank" { (refusals::SIGN_IN.of(language)) }
+                }))
                 (unsent(viewer, "no-answer", refusals::NO_ANSWER, refusals::NO_ANSWER_NEXT, html! {}))
                 (unsent(viewer, "other-account", refusals::OTHER_ACCOUNT, refusals::OTHER_ACCOUNT_NEXT, html! {}))
                 (keys_dialog(viewer, parts.nav))
@@ -188,7 +191,7 @@ fn stale_bar(viewer: &Viewer) -> Markup {
     }
 }
 
-/// Why a form was not sent. The script shows it beside the button.
+/// Why a form was not sent, or why the page no longer follows. The script shows it beside the button.
 fn unsent(viewer: &Viewer, id: &str, title: Text, next: Text, action: Markup) -> Markup {
     let language = viewer.language;
     let next = html! { p { (next.of(language)) } };
@@ -280,6 +283,11 @@ fn boxed_keys(keys: &str) -> Markup {
 /// An update for a stream: replaces the element that has this id by a morph.
 pub fn live_part(id: &str, fragment: &Markup) -> Markup {
     html! { hx-partial hx-target={ "#" (id) } hx-swap="outerMorph" { (fragment) } }
+}
+
+/// One row of a table of a live page, and its id, both as they stand in the page.
+pub fn live_row(id: &str, row: &str) -> Markup {
+    html! { hx-partial id=(PreEscaped(id)) hx-swap="outerMorph" { (PreEscaped(row)) } }
 }
 
 #[cfg(test)]

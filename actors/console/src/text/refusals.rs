@@ -9,7 +9,8 @@ texts! {
     SIGNED_OUT_NEXT = "Nothing was done. Sign in, go back, and send it again.", "아무 작업도 하지 않았습니다. 로그인한 뒤 뒤로 가서 다시 보내십시오.";
     SIGN_IN = "Sign in", "로그인";
     STILL_TYPED = "Nothing was done, and what you typed is still here. Sign in on another tab, then press the button again.", "아무 작업도 하지 않았으며, 입력한 내용은 그대로 있습니다. 다른 탭에서 로그인한 뒤 버튼을 다시 누르십시오.";
-    NO_ANSWER = "The node does not answer", "노드가 응답하지 않습니다";
+    SESSION_ENDED_NEXT = "The page shows the state before that. Sign in on another tab: then it goes on here.", "세션이 끝나기 전의 상태를 보여 줍니다. 다른 탭에서 로그인하면 이 페이지가 다시 갱신됩니다.";
+    NO_ANSWER = "The node does not answer, or is starting", "노드가 응답하지 않거나 시작 중입니다";
     NO_ANSWER_NEXT = "Nothing was done, and what you typed is still here. Press the button again in a moment.", "아무 작업도 하지 않았으며, 입력한 내용은 그대로 있습니다. 잠시 후 버튼을 다시 누르십시오.";
     OTHER_ACCOUNT = "Another account is signed in", "다른 계정으로 로그인되어 있습니다";
     OTHER_ACCOUNT_NEXT = "Nothing was done. Load the page again to act with that account.", "아무 작업도 하지 않았습니다. 현재 계정으로 작업하려면 페이지를 다시 여십시오.";
@@ -20,7 +21,7 @@ texts! {
     TOO_MANY = "There were too many attempts", "시도 횟수가 너무 많습니다";
     TOO_MANY_NEXT = "Wait a moment, and then load the page again.", "잠시 기다린 뒤 페이지를 다시 여십시오.";
     STARTING = "The node is starting", "노드가 시작 중입니다";
-    STARTING_NEXT = "It reads its journal. Load the page again in a moment.", "저널을 읽고 있습니다. 잠시 후 페이지를 다시 여십시오.";
+    STARTING_NEXT = "It reads its journal. This page loads again by itself.", "저널을 읽고 있습니다. 이 페이지는 자동으로 다시 열립니다.";
     FULL = "The disk of the node is full", "노드의 디스크가 가득 찼습니다";
     FULL_NEXT = "Nothing was done. Make room on it, and send it again.", "아무 작업도 하지 않았습니다. 공간을 확보한 뒤 다시 보내십시오.";
     BUSY = "The node cannot answer now", "노드가 지금 응답할 수 없습니다";

@@ -2,28 +2,30 @@
 //!
 //! All viewers of the same page, language and rights share one rendering a second, so their number hardly matters.
 
-use std::collections::{BTreeMap, HashMap};
-use std::hash::{DefaultHasher, Hash, Hasher};
+mod sent_parts;
+
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use actix_web::{HttpRequest, HttpResponse, web};
 use bytes::Bytes;
 use reelyard_access::rights::AccessScope;
-use reelyard_console::frame::{NavPage, live_frame, live_part};
+use reelyard_console::frame::{NavPage, live_frame};
 use reelyard_console::{Moment, Viewer, ViewerRights};
+use sent_parts::{RenderedPart, SentParts};
 use serde::Deserialize;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
-use super::answer::frame_model;
-use super::live_part::LivePart;
-use super::pages;
-use super::refusal::ConsoleRefusal;
-use super::visitor::Visitor;
 use crate::http::access::{self, CallerRightsWatch};
 use crate::http::api::call_parts::event_stream::{EventSource, streamed};
 use crate::http::computing::{SharedAnswer, computed};
+use crate::http::console::answer::frame_model;
+use crate::http::console::live_part::LivePart;
+use crate::http::console::pages;
+use crate::http::console::refusal::ConsoleRefusal;
+use crate::http::console::visitor::Visitor;
 use crate::http::node_state::NodeHttpState;
 use crate::http::problem::ProblemResponse;
 
@@ -39,13 +41,6 @@ const KEEP_ALIVE: Duration = Duration::from_secs(5);
 
 /// A message without parts. Scripts do not see comments.
 const STILL_HERE: &[u8] = b"event: still-here\n\n";
-
-/// Hexadecimal digits of a part in the id of a message: of its own id, and of its content.
-const PLACE_DIGITS: usize = 8;
-const HASH_DIGITS: usize = 16;
-
-/// Most parts in the id of a message. A page with more is sent whole after a cut.
-const MOST_IN_ID: usize = 64;
 
 /// Most renderings that are kept at a time. More only means that fewer viewers share one.
 const MOST_KEPT: usize = 256;
@@ -128,45 +123,6 @@ struct RenderingKey {
     zone: String,
 }
 
-/// A part that is ready to be sent.
-struct RenderedPart {
-    /// Digest of its id.
-    place: u32,
-    /// Digest of its content.
-    hash: u64,
-    text: Bytes,
-}
-
-/// The parts that a viewer has. They are the id of a message. A browser that connects again sends it as
-/// `Last-Event-ID`, and gets only the parts that changed meanwhile.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct SentParts(BTreeMap<u32, u64>);
-
-impl SentParts {
-    /// The parts in an id. None of them if it cannot be read.
-    fn of_id(id: &str) -> Self {
-        let read = |part: &[u8]| {
-            let (place, hash) = std::str::from_utf8(part).ok()?.split_at_checked(PLACE_DIGITS)?;
-            Some((u32::from_str_radix(place, 16).ok()?, u64::from_str_radix(hash, 16).ok()?))
-        };
-        let parts = id.as_bytes().chunks(PLACE_DIGITS + HASH_DIGITS).map(read);
-        SentParts(parts.collect::<Option<_>>().unwrap_or_default())
-    }
-
-    /// The id; a header of a browser must be able to hold it.
-    fn id(&self) -> String {
-        if self.0.len() > MOST_IN_ID {
-            return "-".to_owned();
-        }
-        self.0.iter().map(|(place, hash)| format!("{place:08x}{hash:016x}")).collect()
-    }
-
-    /// Adds a part. Whether the viewer did not have it like this.
-    fn add(&mut self, part: &RenderedPart) -> bool {
-        self.0.insert(part.place, part.hash) != Some(part.hash)
-    }
-}
-
 /// The latest rendering of a page in one form.
 type RenderingSlot = SharedAnswer<Vec<RenderedPart>>;
 
@@ -246,19 +202,6 @@ fn live_parts(
     }
 }
 
-impl RenderedPart {
-    fn of((id, part): LivePart) -> Self {
-        let text = live_part(&id, &part).into_string();
-        RenderedPart { place: digest(&id) as u32, hash: digest(&text), text: text.into() }
-    }
-}
-
-fn digest(text: &str) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    text.hash(&mut hasher);
-    hasher.finish()
-}
-
 /// `GET /console/live/{page}?{query of the page}`.
 pub async fn follow(
     request: HttpRequest,
@@ -327,36 +270,12 @@ impl EventSource for LivePageStream {
             }
             self.next_look = Instant::now() + self.key.page.interval();
             let rendering = latest(&self.slot, &self.key, &self.state, &self.viewer).await;
-            let message = rendering.and_then(|parts| self.message(&parts));
+            let message = rendering.and_then(|parts| self.sent.message(&parts));
             if message.is_some() || Instant::now() >= self.keep_alive {
                 self.keep_alive = Instant::now() + KEEP_ALIVE;
                 return Some(message.unwrap_or(Bytes::from_static(STILL_HERE)));
             }
         }
-    }
-}
-
-impl LivePageStream {
-    /// The parts that differ from those that the viewer has. None if all are alike.
-    fn message(&mut self, parts: &[RenderedPart]) -> Option<Bytes> {
-        let mut data = Vec::new();
-        for part in parts {
-            if self.sent.add(part) {
-                data.extend_from_slice(&part.text);
-            }
-        }
-        if data.is_empty() {
-            return None;
-        }
-        let mut text = format!("id: {}\n", self.sent.id()).into_bytes();
-        // A line feed would end the data.
-        for line in data.split(|byte| *byte == b'\n') {
-            text.extend_from_slice(b"data: ");
-            text.extend_from_slice(line);
-            text.push(b'\n');
-        }
-        text.push(b'\n');
-        Some(text.into())
     }
 }
 
@@ -372,24 +291,6 @@ mod tests {
             rights: ViewerRights::default(),
             zone: String::new(),
         }
-    }
-
-    #[test]
-    fn a_browser_that_connects_again_names_the_parts_that_it_has() {
-        let part = |id: &str, text: &str| RenderedPart::of((id.to_owned(), maud::html! { (text) }));
-        let mut sent = SentParts::default();
-        assert!(sent.add(&part("rows", "a")) && sent.add(&part("side", "b")));
-        let mut resumed = SentParts::of_id(&sent.id());
-        assert_eq!(resumed, sent);
-        assert!(!resumed.add(&part("rows", "a")) && resumed.add(&part("side", "c")));
-        assert!(resumed.add(&part("side", "b")), "a part that changes back is sent");
-        for bad in ["", "-", "7", "zz", "\u{e9}\u{e9}\u{e9}\u{e9}\u{e9}\u{e9}\u{e9}\u{e9}\u{e9}"] {
-            assert_eq!(SentParts::of_id(bad), SentParts::default(), "{bad}");
-        }
-        for number in 0..=MOST_IN_ID {
-            sent.add(&part(&number.to_string(), ""));
-        }
-        assert_eq!(sent.id(), "-", "too long for a header");
     }
 
     #[test]

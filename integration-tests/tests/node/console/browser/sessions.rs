@@ -73,7 +73,14 @@ async fn typed_text_stays_when_the_session_ends() -> Result<()> {
     browser.open(&format!("{}/console/hosts", yard.url())).await?;
     until(&browser, "!document.documentElement.classList.contains('is-stale')").await;
     sign_out(&yard, &third).await?;
-    until_shown(&browser, "main #session-over", "Your session has ended").await;
+    until_shown(&browser, "main #session-ended", "The page shows the state before that").await;
+    until(&browser, "document.querySelector('#stale-bar').hidden").await;
+    // After a sign-in on another tab the page goes on.
+    let later = yard.visit("three", "operator")?;
+    sign_in(&browser, &later).await?;
+    until(&browser, "document.querySelector('#session-ended').hidden").await;
+    until(&browser, "!document.documentElement.classList.contains('is-stale')").await;
+    sign_out(&yard, &later).await?;
 
     // A filter leads to the sign-in, which leads back to the filtered page.
     browser.write("#filters input[name=q]", "127").await?;
@@ -94,7 +101,7 @@ async fn typed_text_stays_while_the_node_is_away() -> Result<()> {
     browser.click("[data-dialog] button.go").await?;
     until_shown(&browser, "[data-dialog] #no-answer", "The node does not answer").await;
     yard.node.start_again()?;
-    until(&browser, "fetch('/console/session').then((answer) => answer.ok, () => false)").await;
+    until(&browser, "document.querySelector('#no-answer').hidden").await;
     browser.click("[data-dialog] button.go").await?;
     until_shown(&browser, "[data-toast]", "Being drained: 1").await;
     without_script_errors(&browser).await
