@@ -207,6 +207,9 @@ fn hosts_and_pools_are_added_and_refused_forms_stay(yard: &ConsoleYard) -> Resul
         assert_eq!(yard.api(&format!("/api/v1/hosts/{host}"))?["role"], "both");
     }
     hosts_of_all_roles_say_why_nothing_is_copied(yard, &visit)?;
+    let unread = yard.page(&visit, "/console/hosts?ask=drain&pick=10.255.0.1:8888")?;
+    assert!(unread.contains("the node has never read its list"), "{unread}");
+    assert!(!unread.contains("somewhere else too"), "{unread}");
 
     let create = "/console/pools/new";
     let refused = yard.post(&visit, create, &["name=gpu", "size=many"])?;
