@@ -35,8 +35,9 @@ const LONGEST_TITLE: usize = 300;
 /// Longest detail of an outcome in bytes.
 const LONGEST_TEXT: usize = 900;
 
-/// Longest address of the way back in bytes.
-const LONGEST_ADDRESS: usize = 800;
+/// Longest value of the cookie in bytes. A browser drops a cookie that has more than 4,096 with its name and attributes.
+/// An outcome that is longer has no way back.
+const LONGEST_COOKIE: usize = 3_950;
 
 /// Longest word of a text that is too long, in characters. A longer word is a name, and is cut first.
 const LONGEST_WORD: usize = 40;
@@ -53,6 +54,14 @@ struct KeptOutcome {
     /// The action that takes this one back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     undo: Option<KeptUndo>,
+}
+
+impl KeptOutcome {
+    /// The value of the cookie.
+    fn encoded(&self) -> String {
+        // Plain data always serializes.
+        URL_SAFE_NO_PAD.encode(serde_json::to_vec(self).unwrap_or_default())
+    }
 }
 
 /// An action that takes another one back, as the cookie holds it.
@@ -162,16 +171,18 @@ pub fn mark_refused(answer: &mut HttpResponse, why: &ProblemResponse) {
 }
 
 fn back(form: &PostedForm, outcome: &KeptOutcome) -> HttpResponse {
-    let fits = |undo: &KeptUndo| undo.action.len().max(undo.dialog.len()) <= LONGEST_ADDRESS;
-    let kept = KeptOutcome {
+    let mut kept = KeptOutcome {
         done: outcome.done,
         title: shortened(&outcome.title, LONGEST_TITLE),
         detail: shortened(&outcome.detail, LONGEST_TEXT),
-        undo: outcome.undo.clone().filter(fits),
+        undo: outcome.undo.clone(),
     };
-    // Plain data always serializes.
-    let json = serde_json::to_vec(&kept).unwrap_or_default();
-    let cookie = Cookie::build(OUTCOME_COOKIE, URL_SAFE_NO_PAD.encode(json))
+    let mut value = kept.encoded();
+    if value.len() > LONGEST_COOKIE {
+        kept.undo = None;
+        value = kept.encoded();
+    }
+    let cookie = Cookie::build(OUTCOME_COOKIE, value)
         .path("/console")
         .http_only(true)
         .same_site(SameSite::Strict)
@@ -254,6 +265,17 @@ mod tests {
         assert!(cookie.to_string().len() <= 4096, "{}", cookie.to_string().len());
         let kept = outcome_of(cookie.value()).unwrap();
         assert!(kept.detail.contains("refused them: 9. 0 nnn") && kept.detail.ends_with('…'));
+        assert!(kept.undo.is_some());
+
+        // The longest name, whose bytes are all percent-encoded twice, has a way back; two of them have none.
+        for (names, is_kept) in [(1, true), (2, false)] {
+            let address = format!("/console/files/{}/unpin", "%25EC".repeat(255 * names));
+            let undo = UndoAction { action: address.clone(), dialog: address };
+            let answer = done_with_undo(&form, "Pinned: 1".to_owned(), undo);
+            let cookie = answer.cookies().find(|cookie| cookie.name() == OUTCOME_COOKIE).unwrap();
+            assert!(cookie.to_string().len() <= 4096, "{}", cookie.to_string().len());
+            assert_eq!(outcome_of(cookie.value()).unwrap().undo.is_some(), is_kept, "{names}");
+        }
     }
 
     #[test]
