@@ -1,7 +1,7 @@
 //! Users, tokens and their secrets.
 
 use anyhow::{Context, Result};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::console::console_yard::ConsoleYard;
 

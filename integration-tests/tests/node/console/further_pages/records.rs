@@ -2,6 +2,7 @@
 
 use anyhow::{Context, Result};
 use reelyard_integration_tests::rigs::yard::wait_for;
+use serde_json::{Value, json};
 
 use crate::console::console_yard::{ConsoleYard, FILES};
 
