@@ -255,7 +255,8 @@ mod tests {
         assert_eq!(shortened("short", 5), "short");
 
         let viewer = Viewer::without_session(Language::English, TimeZone::UTC, Moment(0));
-        let undo = || UndoAction { action: "/".repeat(800), dialog: "/".repeat(800) };
+        let address = format!("/console/{}", "a".repeat(780));
+        let undo = || UndoAction { action: address.clone(), dialog: address.clone() };
         let left_out = (0..9).map(|n| ProblemResponse::bad_request(format!("{n} {long} \"")));
         let all = ActedOn { done: vec![()], left_out: left_out.collect(), stopped: None };
         let form = PostedForm::default();

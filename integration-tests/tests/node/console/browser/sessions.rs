@@ -49,15 +49,15 @@ async fn typed_text_stays_when_the_session_ends() -> Result<()> {
     // A button of a page, which stays as it is.
     browser.open(&format!("{}/console/hosts/{host}", yard.url())).await?;
     sign_out(&yard, &again).await?;
-    browser.click("#host-acts button[formaction$='/active']").await?;
+    browser.click("#host-acts button[formaction*='/active']").await?;
     until_shown(&browser, "main #session-over", "Nothing was done").await;
 
     // A second press sends nothing, and an update that removes the button does not hold up the first one.
     let presser = yard.visit("presser", "operator")?;
     sign_in(&browser, &presser).await?;
     browser.open(&format!("{}/console/hosts/{host}", yard.url())).await?;
-    until(&browser, "!!document.querySelector(\"#host-acts button[formaction$='/active']\")").await;
-    let press = "(() => { const button = document.querySelector(\"#host-acts button[formaction$='/active']\"); \
+    until(&browser, "!!document.querySelector(\"#host-acts button[formaction*='/active']\")").await;
+    let press = "(() => { const button = document.querySelector(\"#host-acts button[formaction*='/active']\"); \
                  button.click(); button.click(); button.remove(); return true; })()";
     assert_eq!(browser.evaluate(press).await?, true);
     until_shown(&browser, "[data-toast]", "In operation again: 1").await;

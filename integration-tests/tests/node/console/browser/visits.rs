@@ -57,7 +57,7 @@ async fn hosts(yard: &ConsoleYard, browser: &Browser) -> Result<()> {
     until_shown(browser, "#host-acts", "Activate").await;
     a_picked_row_that_left_is_marked(yard, browser, &visit).await?;
     open(yard, browser, &format!("/hosts/{host}")).await?;
-    browser.click("#host-acts button[formaction$='/active']").await?;
+    browser.click("#host-acts button[formaction*='/active']").await?;
     until_shown(browser, "[data-toast]", "In operation again").await;
     without_errors(browser, "hosts").await
 }
