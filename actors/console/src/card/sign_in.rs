@@ -197,8 +197,8 @@ mod tests {
         let here = page(Language::English, Some(SignInRefusal::SignedOutHere("full".into())), "");
         assert!(here.contains("This browser is signed out.") && !here.contains("failed"), "{here}");
         let full = "nothing was changed: the disk of /var/lib is full, 0 B are free: make room for at least 6.0 MiB \
-                    there. Until then everything can be read, people can sign in, links can be revoked, and nothing else can \
-                    be changed";
+                    there. Until then everything can be read, and people can sign in and out. Links and tokens can be \
+                    revoked, and users disabled or removed. Nothing else can be changed";
         let korean = page(Language::Korean, Some(SignInRefusal::Other(full.into())), "");
         assert!(korean.contains("변경하지 않음: 디스크 가득 참: /var/lib"), "{korean}");
     }

@@ -297,8 +297,8 @@ pub const SENTENCES: &[(&str, &str)] = &[
     ),
     ("node {n} leads the yard, and it cannot be reached", "리더 노드 {n}: 연결할 수 없음"),
     (
-        "the disk of {dir} is full, {free} are free: make room for at least {needed} there. Until then everything can be read, people can sign in, links can be revoked, and nothing else can be changed",
-        "디스크 가득 참: {dir}, 여유 {free}. {needed} 이상 확보하십시오. 그때까지 조회, 로그인, 링크 회수만 할 수 있습니다",
+        "the disk of {dir} is full, {free} are free: make room for at least {needed} there. Until then everything can be read, and people can sign in and out. Links and tokens can be revoked, and users disabled or removed. Nothing else can be changed",
+        "디스크 가득 참: {dir}, 여유 {free}. {needed} 이상 확보하십시오. 그때까지 조회, 로그인과 로그아웃, 링크와 토큰 회수, 사용자 중지와 제거만 할 수 있습니다",
     ),
     (
         "There is no event log yet, so no file becomes hot: {path} does not exist.",
@@ -326,18 +326,8 @@ pub const SENTENCES: &[(&str, &str)] = &[
     ("task {n} does not exist", "작업 {n} 없음"),
     ("a task in state {from} cannot change to {to}", "작업 상태 {from}에서는 {to} 불가"),
     ("task {n} has ended already: {state}", "작업 {n}: 이미 끝남 ({state})"),
-    (
-        "the links have ended already: by their time, or by another person",
-        "링크가 이미 끝났습니다. 만료되었거나 다른 사람이 회수했습니다",
-    ),
     ("no pool is named {pool}", "풀 없음: {pool}"),
     ("pool {pool} has no box {n}", "풀 {pool}: 박스 {n} 없음"),
-    (
-        "the box is leased: revoke the lease first",
-        "박스가 점유되어 있습니다. 먼저 점유를 회수하십시오",
-    ),
-    ("the box is already quarantined", "이미 격리된 박스입니다"),
-    ("the box is not quarantined", "격리되지 않은 박스입니다"),
     ("the lease does not exist", "점유가 없습니다"),
     ("the lease was already released", "점유가 이미 반납되었습니다"),
     ("the lease has expired", "점유가 만료되었습니다"),
