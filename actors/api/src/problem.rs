@@ -271,7 +271,7 @@ problem_kinds! {
         "the box is leased: revoke the lease first";
     AlreadyQuarantined = 409 "already-quarantined",
         "The box is already in quarantine",
-        "the box is already quarantined";
+        "box 7 of pool judges is already quarantined: unquarantine it to clean it and use it again";
     NotQuarantined = 409 "not-quarantined",
         "The box is not in quarantine",
         "the box is not quarantined";

@@ -57,7 +57,7 @@ impl CallRights {
             CallRights::LeaseInPath => {
                 let id = request.match_info().get("id")?.parse().ok()?;
                 let state = request.app_data::<web::Data<NodeHttpState>>()?;
-                let pool = state.actors.boxes.views.pool_of_lease(id)?;
+                let (pool, _) = state.actors.boxes.views.box_of_lease(id)?;
                 Some(AccessScope::BoxesLeaseOf(pool))
             }
         }

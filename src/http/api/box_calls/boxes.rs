@@ -11,6 +11,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use utoipa::IntoParams;
 
+use super::box_refusals::of_box;
 use super::pools::views;
 use crate::http::access::RequestCaller;
 use crate::http::api::call_parts::Body;
@@ -147,7 +148,8 @@ pub async fn quarantine(
     let request = caller.named_request(&format!("quarantine {pool} {number} {reason:?}"));
     let (of, asked_by) = (pool.clone(), caller.name());
     let quarantine = QuarantineBox { pool: of, number, reason, asked_by, request };
-    state.actors.boxes.actor.ask(quarantine).await??;
+    let changed = state.actors.boxes.actor.ask(quarantine).await?;
+    changed.map_err(|why| of_box(&pool, number, why))?;
     audit.changed(before.as_ref(), of_quarantine(&state, &pool, number).as_ref());
     Ok(box_info(&state, &pool, number)?)
 }
@@ -187,7 +189,8 @@ pub async fn unquarantine(
     let request = caller.named_request(&format!("unquarantine {pool} {number}"));
     let (of, asked_by) = (pool.clone(), caller.name());
     let unquarantine = UnquarantineBox { pool: of, number, asked_by, request };
-    state.actors.boxes.actor.ask(unquarantine).await??;
+    let changed = state.actors.boxes.actor.ask(unquarantine).await?;
+    changed.map_err(|why| of_box(&pool, number, why))?;
     audit.changed(before.as_ref(), of_quarantine(&state, &pool, number).as_ref());
     Ok(box_info(&state, &pool, number)?)
 }

@@ -12,7 +12,7 @@ use reelyard_protocol::boxes::{BoxNumber, Holder, LeaseId, PoolName};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
-use super::box_refusals::{EndedLeaseProblems, LeaseProblems};
+use super::box_refusals::{EndedLeaseProblems, LeaseProblems, of_revocation};
 use super::pools::views;
 use crate::http::access::RequestCaller;
 use crate::http::api::call_parts::Body;
@@ -194,7 +194,8 @@ pub async fn revoke(
     audit.after(serde_json::json!({ "revoked": reason }));
     let request = caller.named_request(&format!("revoke {lease} {reason:?}"));
     let revoke = RevokeLease { lease, reason, asked_by: caller.name(), request };
-    state.actors.boxes.actor.ask(revoke).await??;
+    let revoked = state.actors.boxes.actor.ask(revoke).await?;
+    revoked.map_err(|why| of_revocation(state.actors.boxes.views.box_of_lease(lease), why))?;
     Ok(web::Json(LeaseEnded { lease_id: lease, state: LeaseEnd::Revoked.into() }))
 }
 

@@ -98,11 +98,11 @@ impl BoxViewHandle {
         self.with_table(|table| table.live(id).cloned())
     }
 
-    /// The pool of a lease that is live or ended not long ago.
-    pub fn pool_of_lease(&self, id: LeaseId) -> Option<PoolName> {
+    /// The pool and the box of a lease that is live or ended not long ago.
+    pub fn box_of_lease(&self, id: LeaseId) -> Option<(PoolName, BoxNumber)> {
         self.with_table(|table| match table.find(id) {
-            FoundLease::Live(lease) => Some(lease.pool.clone()),
-            FoundLease::Ended(ended) => Some(ended.lease.pool.clone()),
+            FoundLease::Live(lease) => Some((lease.pool.clone(), lease.number)),
+            FoundLease::Ended(ended) => Some((ended.lease.pool.clone(), ended.lease.number)),
             FoundLease::Unknown => None,
         })
     }

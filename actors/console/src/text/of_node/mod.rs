@@ -2,12 +2,14 @@
 //! the viewer.
 
 mod changes;
+mod form_refusals;
 mod problem_titles;
 mod refusals;
 mod sentences;
 mod setting_faults;
 
 use self::changes::CHANGES;
+use self::form_refusals::FORM_REFUSALS;
 use self::problem_titles::PROBLEM_TITLES;
 use self::refusals::REFUSALS;
 use self::sentences::SENTENCES;
@@ -52,7 +54,7 @@ fn korean(english: &str, depth: usize) -> String {
 /// All forms, in the order in which they are tried.
 fn forms() -> impl Iterator<Item = &'static (&'static str, &'static str)> {
     let of_settings = SETTING_FAULTS.iter().chain(&PROBLEM_TITLES);
-    SENTENCES.iter().chain(REFUSALS).chain(CHANGES).chain(of_settings)
+    SENTENCES.iter().chain(REFUSALS).chain(FORM_REFUSALS).chain(CHANGES).chain(of_settings)
 }
 
 /// A sentence behind the place that it is about, such as a file and line, or a setting: the place stays as it is.
@@ -125,7 +127,12 @@ mod tests {
             ko("ttl: \"abc\" is not a lifetime: write 7d, 1h 30m or never"),
             "유효 기간: \"abc\"은(는) 유효 기간이 아닙니다. 예: 7d, 1h 30m, never"
         );
-        assert_eq!(ko("size: invalid digit found in string"), "박스 수: 숫자가 아닙니다");
+        assert_eq!(
+            ko(
+                "Number of boxes: \"abc\" is no whole number from 0 to 65536. Correct it, and send the form again"
+            ),
+            "박스 수: \"abc\"은(는) 0에서 65536까지의 정수가 아닙니다. 고친 뒤 다시 보내십시오"
+        );
         assert_eq!(
             ko(
                 "no destination can take 'a.mpg' now: it is larger than the free room of every destination"

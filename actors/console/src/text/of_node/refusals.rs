@@ -47,6 +47,10 @@ pub const REFUSALS: &[(&str, &str)] = &[
     ),
     ("{file} is pinned: no copy of it is removed", "고정된 파일: {file}. 사본을 삭제하지 않습니다"),
     ("the copy of {file} on {host} is already being removed", "이미 삭제하는 중: {file}, {host}"),
+    (
+        "No file is named '{file}': it is in no ranking and no source directory, and no host holds it. Correct the name. The command \"reelyard files pin NAME --force\" pins a name that no file has yet; in the API it is force=true.",
+        "없는 파일: {file}. 순위와 원본 디렉터리에 없고 보유한 호스트도 없습니다. 이름을 고치십시오. 아직 없는 이름은 명령 \"reelyard files pin NAME --force\"로 고정하고, API에서는 force=true를 씁니다.",
+    ),
     ("it has no grade", "등급 없음"),
     ("no source directory has it", "원본 디렉터리에 없음"),
     ("a host already holds it", "이미 보유한 호스트가 있음"),
@@ -116,6 +120,10 @@ pub const REFUSALS: &[(&str, &str)] = &[
         "no share root is named {root}; add it to [share.roots] and reload",
         "루트 없음: {root}. [share.roots]에 추가한 뒤 다시 읽으십시오",
     ),
+    (
+        "No share root is named '{root}'. Configured roots: {all}. Add it to [share.roots] and reload.",
+        "루트 없음: {root}. 설정된 루트: {all}. [share.roots]에 추가한 뒤 다시 읽으십시오.",
+    ),
     ("no share root has this name", "이 이름의 루트 없음"),
     ("the directory of its root does not exist: {why}", "루트의 디렉터리가 없음: {why}"),
     (
@@ -127,10 +135,15 @@ pub const REFUSALS: &[(&str, &str)] = &[
         "루트의 이름은 소문자, 숫자, \"-\", \"_\"로 1자에서 64자까지입니다",
     ),
     (
+        "no link can lead to \"{path}\": {why}. Write a root and a path below it, such as movies/new/a.mpg",
+        "공유할 수 없는 경로: \"{path}\". {why}. 루트와 그 아래의 경로를 쓰십시오. 예: movies/new/a.mpg",
+    ),
+    (
         "the path begins or ends with \"/\", or has two of them in a row",
         "경로가 \"/\"로 시작하거나 끝나거나 \"/\"가 이어져 있습니다",
     ),
     ("the path has a component \".\" or \"..\"", "경로에 \".\" 또는 \"..\"이 있습니다"),
+    ("the path contains a NUL byte", "경로에 NUL 바이트가 있습니다"),
     ("the path is longer than 4096 bytes", "경로가 4096바이트보다 깁니다"),
     (
         "ttl and expires_at cannot be used together: give one of them",
@@ -152,11 +165,31 @@ pub const REFUSALS: &[(&str, &str)] = &[
         "downloads are not logged: set share.access_log, and reload",
         "다운로드를 기록하지 않습니다. share.access_log를 설정한 뒤 다시 읽으십시오",
     ),
+    (
+        "links that had ended before, by their time or by another person: {n}. Nothing was revoked. Load the page again for the links that work",
+        "이미 만료되었거나 다른 사람이 회수한 링크: {n}개. 아무것도 회수하지 않았습니다. 페이지를 다시 열어 유효한 링크를 확인하십시오",
+    ),
     // Boxes.
     ("a pool is named {pool} already", "같은 이름의 풀이 이미 있습니다: {pool}"),
     ("pool {pool} is being removed", "제거하는 중인 풀: {pool}"),
     ("the fencing token belongs to another lease", "펜스 토큰이 다른 점유의 것입니다"),
     ("the lease was never given to a holder", "점유자에게 준 적 없는 점유입니다"),
+    (
+        "box {number} of pool {pool} is already quarantined: unquarantine it to clean it and use it again",
+        "이미 격리된 박스: {pool} {number}. 다시 사용하려면 격리를 해제하고 정리하십시오",
+    ),
+    (
+        "box {number} of pool {pool} is not quarantined: nothing is to be done",
+        "격리되지 않은 박스: {pool} {number}. 할 일이 없습니다",
+    ),
+    (
+        "box {number} of pool {pool} is leased: revoke the lease first",
+        "점유된 박스: {pool} {number}. 먼저 점유를 회수하십시오",
+    ),
+    (
+        "nothing was done to box {number} of pool {pool}: {why}. The list of leases has those that can be revoked",
+        "{pool} {number}: 아무 작업도 하지 않았습니다. {why}. 회수할 수 있는 점유는 점유 목록에 있습니다",
+    ),
     ("the box of the lease is not ready yet", "점유의 박스가 아직 준비되지 않았습니다"),
     ("the box is not free", "비어 있지 않은 박스입니다"),
     (
@@ -327,38 +360,4 @@ pub const REFUSALS: &[(&str, &str)] = &[
         "the certificate in cluster.tls.cert_file ends at {at}: make a new one with \"reelyard cluster certs renew\", and reload",
         "cluster.tls.cert_file의 인증서 만료: {at}. \"reelyard cluster certs renew\"로 새로 만든 뒤 다시 읽으십시오",
     ),
-    // Values of fields.
-    ("\"{text}\" is no host: {why}", "\"{text}\"은(는) 호스트가 아닙니다: {why}"),
-    (
-        "\"{text}\" is not a host address: expected ip:port such as 10.0.0.7:8888",
-        "\"{text}\"은(는) 호스트 주소가 아닙니다. 예: 10.0.0.7:8888",
-    ),
-    ("an address such as {host} is needed", "주소가 필요합니다. 예: {host}"),
-    ("an export of the audit needs a reason", "감사 기록을 내보내려면 사유가 필요합니다"),
-    (
-        "{what} must be a text of 1 to {n} bytes without control characters",
-        "{what}: 제어 문자 없이 1바이트에서 {n}바이트까지 쓰십시오",
-    ),
-    ("invalid digit found in string", "숫자가 아닙니다"),
-    ("cannot parse integer from empty string", "숫자를 입력하십시오"),
-    ("number would be zero for non-zero type", "1 이상이어야 합니다"),
-    ("number too large to fit in target type", "수가 너무 큽니다"),
-    ("ttl_default: {why}", "점유 기간: {why}"),
-    ("ttl: {why}", "유효 기간: {why}"),
-    ("max_downloads: {why}", "다운로드 수: {why}"),
-    ("password: {why}", "비밀번호: {why}"),
-    ("owner: {why}", "소유자: {why}"),
-    ("note: {why}", "메모: {why}"),
-    ("reason: {why}", "사유: {why}"),
-    ("name: {why}", "이름: {why}"),
-    ("role: {why}", "역할: {why}"),
-    ("rights: {why}", "권한: {why}"),
-    ("scopes: {why}", "범위: {why}"),
-    ("size: {why}", "박스 수: {why}"),
-    ("addresses: {why}", "주소: {why}"),
-    ("host: {why}", "호스트: {why}"),
-    ("path: {why}", "경로: {why}"),
-    ("since: {why}", "시작 시각: {why}"),
-    ("until: {why}", "끝: {why}"),
-    ("pick: {why}", "선택한 항목: {why}"),
 ];
