@@ -1,10 +1,13 @@
 //! The fields of a form that a page posts.
 
+use std::ops::RangeInclusive;
+
 use actix_web::dev::Payload;
 use actix_web::{FromRequest, HttpRequest, web};
 use futures::FutureExt;
 use futures::future::LocalBoxFuture;
 use reelyard_console::address::QueryPairs;
+use reelyard_console::text::{Language, Text};
 
 use crate::http::problem::ProblemResponse;
 
@@ -28,6 +31,27 @@ impl PostedForm {
     /// The first value of a field that is not empty, or nothing.
     pub fn text(&self, name: &str) -> String {
         self.first(name).unwrap_or_default().to_owned()
+    }
+
+    /// The number in a field. None if nothing was typed. `label` names the field in the refusal, as the form does.
+    ///
+    /// # Errors
+    /// The text is no whole number of the range.
+    pub fn number(
+        &self,
+        (name, label): (&str, Text),
+        range: RangeInclusive<u32>,
+    ) -> Result<Option<u32>, ProblemResponse> {
+        let Some(text) = self.first(name).map(str::trim) else { return Ok(None) };
+        match text.parse::<u32>() {
+            Ok(number) if range.contains(&number) => Ok(Some(number)),
+            Ok(_) | Err(_) => Err(ProblemResponse::bad_request(format!(
+                "{}: \"{text}\" is no whole number from {} to {}. Correct it, and send the form again",
+                label.of(Language::English),
+                range.start(),
+                range.end(),
+            ))),
+        }
     }
 
     /// All values of a field.
@@ -81,6 +105,8 @@ impl FromRequest for PostedForm {
 
 #[cfg(test)]
 mod tests {
+    use reelyard_console::text::{node_words, outcomes, shares};
+
     use super::*;
 
     #[test]
@@ -90,6 +116,32 @@ mod tests {
         for bad in ["/login/x", "/logins", "/login?a\\b", "//login"] {
             assert_eq!(back(bad), "/console", "{bad}");
         }
+    }
+
+    #[test]
+    fn a_wrong_number_is_refused_with_its_field_its_value_and_the_range() {
+        let number = |text: &str| {
+            let form = PostedForm(vec![("max_downloads".into(), text.into())]);
+            form.number(("max_downloads", shares::NEW_MOST), 1..=u32::MAX)
+        };
+        assert_eq!(number("").unwrap(), None);
+        assert_eq!(number(" 3 ").unwrap(), Some(3));
+        for bad in ["0", "x", "-1", "1.5", "12345678901234567890"] {
+            let detail = number(bad).unwrap_err().problem().detail.clone();
+            let wanted = format!(
+                "Downloads at most: \"{bad}\" is no whole number from 1 to 4294967295. Correct it, and send the form \
+                 again"
+            );
+            assert_eq!(detail, wanted);
+            let korean = format!(
+                "최대 다운로드: \"{bad}\"은(는) 1에서 4294967295까지의 정수가 아닙니다. 고친 뒤 다시 보내십시오"
+            );
+            assert_eq!(node_words(Language::Korean, &detail), korean);
+        }
+        let form = PostedForm(vec![("size".into(), "abc".into())]);
+        let detail = form.number(("size", outcomes::FIELD_SIZE), 0..=9).unwrap_err();
+        let korean = node_words(Language::Korean, &detail.problem().detail);
+        assert!(korean.starts_with("박스 수: \"abc\"은(는) 0에서 9까지의"), "{korean}");
     }
 
     #[test]

@@ -20,6 +20,7 @@ texts! {
     ASK_ADOPT = "Take this host over?", "이 호스트를 인계받으시겠습니까?";
     ASK_ADOPT_TEXT = "Its worker obeys this node from now on, and refuses the other manager.", "워커가 이제 이 노드의 명령만 따르고 다른 관리자는 거부합니다.";
     HOSTS_ADDED = "Added to the yard: {n}", "클러스터에 추가: {n}대";
+    HOSTS_ADDED_KNOWN = "Added to the yard: {n}. Known already, and with this role now: {known}", "클러스터에 추가: {n}대. 이미 있던 호스트: {known}대, 지정한 역할로 바꿈";
     ASK_ADD_HOSTS = "Add hosts to the yard?", "클러스터에 호스트를 추가하시겠습니까?";
     ASK_ADD_HOSTS_TEXT = "The node begins to call them. A source serves the masters that it has; a destination takes copies up to its limit, and its files count as copies. They can be removed here again. Hosts of the configuration are changed in its file.", "노드가 호스트를 호출하기 시작합니다. 원본 서버는 가진 원본을 제공합니다. 저장 서버는 한도까지 사본을 받고 가진 파일은 사본으로 셉니다. 여기에서 다시 제거할 수 있습니다. 설정에 있는 호스트는 설정 파일에서 바꿉니다.";
     VERB_ADD_HOSTS = "Add", "추가";

@@ -11,9 +11,19 @@ use super::console_yard::{ConsoleYard, Visit};
 impl ConsoleYard {
     /// The page that a browser shows after a form without fields, with the outcome.
     fn after_form(&self, visit: &Visit, path: &str) -> Result<String> {
+        self.after_filled_form(visit, path, &[])
+    }
+
+    /// The same after a form with these fields.
+    fn after_filled_form(&self, visit: &Visit, path: &str, fields: &[&str]) -> Result<String> {
         let jar = self.ground.path("jar").display().to_string();
         let csrf = format!("csrf_token={}", visit.csrf);
-        let posted = self.curl(&["-H", &visit.cookie, "-c", &jar, "-d", &csrf, path])?;
+        let mut arguments = vec!["-H", &visit.cookie, "-c", &jar, "--data-urlencode", &csrf];
+        for field in fields {
+            arguments.extend(["--data-urlencode", field]);
+        }
+        arguments.push(path);
+        let posted = self.curl(&arguments)?;
         ensure!(posted.status == 303, "{path}: {} {}", posted.status, posted.body);
         Ok(self.curl(&["-H", &visit.cookie, "-b", &jar, "/console"])?.body)
     }
@@ -80,6 +90,10 @@ fn a_viewer_sees_no_actions_and_is_refused(yard: &ConsoleYard) -> Result<()> {
     assert!(!yard.page(&visit, &path)?.contains("ask=drain"));
     let refused = yard.post(&visit, &format!("{path}/drain"), &[])?;
     assert!(refused.status == 403 && refused.body.contains("yard:write"), "{}", refused.body);
+    let other = ["-H", &operator.cookie, "-d", "csrf_token=x", &format!("{path}/drain")];
+    let forged = yard.curl(&other)?;
+    assert!(forged.status == 403 && forged.body.contains("Load the page again"), "{}", forged.body);
+    assert!(!forged.body.contains("with the right for it"), "{}", forged.body);
     a_host_is_probed_now(yard, &operator, &visit)
 }
 
@@ -206,6 +220,9 @@ fn hosts_and_pools_are_added_and_refused_forms_stay(yard: &ConsoleYard) -> Resul
     for host in ["10.255.0.1:8888", "10.255.0.2:8888"] {
         assert_eq!(yard.api(&format!("/api/v1/hosts/{host}"))?["role"], "both");
     }
+    let again = ["addresses=10.255.0.2:8888 10.255.0.3:8888", "as=both"];
+    let shown = yard.after_filled_form(&visit, add, &again)?;
+    assert!(shown.contains("Added to the yard: 1. Known already"), "{shown}");
     hosts_of_all_roles_say_why_nothing_is_copied(yard, &visit)?;
     let unread = yard.page(&visit, "/console/hosts?ask=drain&pick=10.255.0.1:8888")?;
     assert!(unread.contains("the node has never read its list"), "{unread}");
@@ -215,6 +232,7 @@ fn hosts_and_pools_are_added_and_refused_forms_stay(yard: &ConsoleYard) -> Resul
     let refused = yard.post(&visit, create, &["name=gpu", "size=many"])?;
     assert_eq!(refused.status, 400);
     assert!(refused.body.contains("value=\"gpu\""), "{}", refused.body);
+    assert!(refused.body.contains("no whole number from 0 to 65536"), "{}", refused.body);
     assert_eq!(yard.post(&visit, create, &["name=gpu", "size=3", "ttl_default=5m"])?.status, 303);
     // The call of the API would change it.
     let again = yard.post(&visit, create, &["name=gpu", "size=1"])?;

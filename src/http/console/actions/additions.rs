@@ -4,7 +4,8 @@ use actix_web::web::{Data, Json, Path, Query};
 use actix_web::{HttpRequest, HttpResponse};
 use reelyard_access::rights::AccessScope;
 use reelyard_api::{ProblemKind, Span, WantedPool, WantedRole};
-use reelyard_boxes::box_lease::PoolSpec;
+use reelyard_boxes::box_lease::{LARGEST_POOL, PoolSpec};
+use reelyard_console::Viewer;
 use reelyard_console::format::count;
 use reelyard_console::parts::dialog::AskDialog;
 use reelyard_console::text::outcomes;
@@ -41,13 +42,9 @@ pub async fn add_hosts(
             audit.subjects("host", &names);
             let add = |host| add_one(&state, &visitor, &audit, host, role);
             let all = chosen::act_on_all(hosts, chosen::AT_ONCE, add).await;
-            let n = count(all.done.len() as u64);
             // The form stays with the addresses. An address that was added is accepted again.
             match all.stopped.or(all.left_out.into_iter().next()) {
-                None => {
-                    let words = outcomes::HOSTS_ADDED.fill(visitor.viewer.language, &[("n", &n)]);
-                    return Ok(done(&form, words));
-                }
+                None => return Ok(done(&form, added_words(&visitor.viewer, &all.done))),
                 Some(why) => why,
             }
         }
@@ -58,6 +55,17 @@ pub async fn add_hosts(
     let mut answer = hosts_page::show_dialog(&request, &state, &visitor, ask).await?;
     mark_refused(&mut answer, &why);
     Ok(answer)
+}
+
+/// The outcome. Of each host it is known whether it is new to the yard.
+fn added_words(viewer: &Viewer, are_new: &[bool]) -> String {
+    let n = are_new.iter().filter(|is_new| **is_new).count() as u64;
+    let known = count(are_new.len() as u64 - n);
+    let n = count(n);
+    match are_new.iter().all(|is_new| *is_new) {
+        true => outcomes::HOSTS_ADDED.fill(viewer.language, &[("n", &n)]),
+        false => outcomes::HOSTS_ADDED_KNOWN.fill(viewer.language, &[("n", &n), ("known", &known)]),
+    }
 }
 
 fn wanted_hosts(form: &PostedForm) -> Result<(Vec<HostAddr>, HostRole), ProblemResponse> {
@@ -79,18 +87,20 @@ fn wanted_hosts(form: &PostedForm) -> Result<(Vec<HostAddr>, HostRole), ProblemR
     Ok((hosts, role))
 }
 
+/// Adds a host, or gives a known one this role. Answers whether it is new to the yard.
 async fn add_one(
     state: &Data<NodeHttpState>,
     visitor: &Visitor,
     audit: &AuditDetails,
     host: HostAddr,
     role: HostRole,
-) -> Result<(), ProblemResponse> {
+) -> Result<bool, ProblemResponse> {
     let (state, caller) = (state.clone(), visitor.caller.clone());
+    let is_new = !state.actors.task_views.load().hosts.iter().any(|known| known.host == host);
     let body = Json(Objects(WantedRole { role }));
     let (path, query) = (Path::from(host), Query(NoQuery {}));
     let added = host_changes::add(state, caller, audit.clone(), path, query, body).await;
-    added.map(drop).map_err(Refusal::into_response)
+    added.map(|_| is_new).map_err(Refusal::into_response)
 }
 
 /// `POST /console/pools/new`. A refused form keeps what was typed.
@@ -129,7 +139,8 @@ async fn create(
         let detail = format!("a pool is named {pool} already");
         return Err(ProblemResponse::new(ProblemKind::NameTaken, detail));
     }
-    let size = form.text("size").trim().parse().map_err(|bad| wrong("size", bad))?;
+    let size = form.number(("size", outcomes::FIELD_SIZE), 0..=LARGEST_POOL)?;
+    let size = size.ok_or_else(|| wrong("size", "a number of boxes is needed, such as 8"))?;
     let mut wanted = WantedPool::from(&PoolSpec::of(0, size));
     if let Some(host) = form.first("host") {
         wanted.host = Some(host.trim().parse().map_err(|bad| wrong("host", bad))?);
@@ -150,4 +161,25 @@ fn asked_again(visitor: &Visitor, dialog: AskDialog, why: &ProblemResponse) -> A
 
 fn wrong(what: &str, bad: impl std::fmt::Display) -> ProblemResponse {
     ProblemResponse::bad_request(format!("{what}: {bad}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::tz::TimeZone;
+    use reelyard_console::Moment;
+    use reelyard_console::text::Language;
+
+    use super::*;
+
+    #[test]
+    fn only_new_hosts_count_as_added() {
+        let words = |language, are_new: &[bool]| {
+            let viewer = Viewer::without_session(language, TimeZone::UTC, Moment(0));
+            added_words(&viewer, are_new)
+        };
+        assert_eq!(words(Language::English, &[true, true]), "Added to the yard: 2");
+        let known = words(Language::English, &[false, true]);
+        assert_eq!(known, "Added to the yard: 1. Known already, and with this role now: 1");
+        assert!(words(Language::Korean, &[false]).contains("이미 있던 호스트: 1대"));
+    }
 }

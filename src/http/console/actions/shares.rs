@@ -13,7 +13,7 @@ use reelyard_console::Moment;
 use reelyard_console::format::count;
 use reelyard_console::pages::shares::{NewLink, SharesPageModel, SharesPageQuery};
 use reelyard_console::parts::dialog::TYPED_FROM;
-use reelyard_console::text::outcomes;
+use reelyard_console::text::{outcomes, shares as words};
 use reelyard_links::qr_picture;
 use reelyard_shares::share_expiry::{OnlyIf, ShareId, ShareNote, ShareOwner};
 use serde::Deserialize;
@@ -90,7 +90,7 @@ fn wanted(form: &PostedForm) -> Result<WantedShare, ProblemResponse> {
         },
         expires_at: None,
         password: form.first("password").map(|password| Password(password.to_owned())),
-        max_downloads: parsed::<NonZeroU32>(form, "max_downloads")?,
+        max_downloads: most_downloads(form)?,
         owner: form
             .first("owner")
             .map(ShareOwner::new)
@@ -103,6 +103,11 @@ fn wanted(form: &PostedForm) -> Result<WantedShare, ProblemResponse> {
             .map_err(|bad| wrong("note", bad))?,
         request_id: form.first("request_id").map(str::to_owned),
     })
+}
+
+fn most_downloads(form: &PostedForm) -> Result<Option<NonZeroU32>, ProblemResponse> {
+    let most = form.number(("max_downloads", words::NEW_MOST), 1..=u32::MAX)?;
+    Ok(most.and_then(NonZeroU32::new))
 }
 
 fn parsed<T: FromStr<Err: std::fmt::Display>>(
@@ -215,13 +220,17 @@ async fn revoke(
     (ids, gone): (Vec<ShareId>, u64),
     form: &PostedForm,
 ) -> HttpResponse {
+    let links = ids.len();
     let wanted = WantedRevocation { ids: Some(ids), hard: true, ..WantedRevocation::default() };
     let (state, caller) = (state.clone(), visitor.caller.clone());
     let body = Json(Objects(wanted));
     let revoked = shares::revoke_many(state, caller, audit.clone(), Query(NoQuery {}), body).await;
     match revoked.map_err(Refusal::into_response) {
         Ok(revoked) if revoked.ended == 0 => {
-            let detail = "the links have ended already: by their time, or by another person";
+            let detail = format!(
+                "links that had ended before, by their time or by another person: {links}. Nothing was revoked. Load \
+                 the page again for the links that work"
+            );
             refused(form, &visitor.viewer, 0, &ProblemResponse::new(ProblemKind::Gone, detail))
         }
         Ok(revoked) => {
