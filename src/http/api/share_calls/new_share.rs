@@ -74,7 +74,7 @@ pub async fn create_share(
     {
         return created(state, &share, given, audit).await;
     }
-    let (root, path) = place(&wanted.path).map_err(|why| bad(&why))?;
+    let (root, path) = placed(&wanted.path)?;
     let lifetime =
         term(wanted.ttl, wanted.expires_at).map_err(|why| bad(&why))?.unwrap_or_default();
     // Before the disk is read: hashing is slow, and the file could move meanwhile.
@@ -103,6 +103,18 @@ pub async fn create_share(
             }
         }
     }
+}
+
+/// The root and the path of a typed path.
+///
+/// # Errors
+/// No link can lead to it, whatever is on the disk.
+pub fn placed(text: &str) -> Result<(RootName, SharePath), ProblemResponse> {
+    place(text).map_err(|why| {
+        ProblemResponse::bad_request(format!(
+            "no link can lead to \"{text}\": {why}. Write a root and a path below it, such as movies/new/a.mpg"
+        ))
+    })
 }
 
 /// Looks at a path. Also returns the number of moves that had started before.
@@ -151,8 +163,8 @@ fn asked_for(wanted: &WantedShare) -> String {
 }
 
 /// The refusal for a path that cannot be shared.
-fn no_such(path: &str, why: NotOpened) -> ProblemResponse {
-    let detail = format!("{path}: {why}");
+pub fn no_such(path: &str, why: NotOpened) -> ProblemResponse {
+    let detail = format!("no link can lead to \"{path}\": {why}");
     match why {
         NotOpened::NoRoot | NotOpened::Absent => ProblemResponse::not_found(detail),
         NotOpened::Outside | NotOpened::Special | NotOpened::Denied => {

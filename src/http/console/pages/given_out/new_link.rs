@@ -1,11 +1,11 @@
 //! The look at the path of a new link, before the link is made.
 
 use actix_web::web;
-use reelyard_api::place;
 use reelyard_console::pages::shares::FoundPath;
 use reelyard_links::{NotOpened, Roots};
 use reelyard_shares::share_expiry::ShareKind;
 
+use crate::http::api::share_calls::new_share::{no_such, placed};
 use crate::http::node_state::NodeHttpState;
 
 /// The file or directory at a path. A path that cannot be shared gives the reason.
@@ -13,9 +13,9 @@ pub async fn found(state: &web::Data<NodeHttpState>, path: &str) -> FoundPath {
     if path.is_empty() {
         return FoundPath::NotLooked;
     }
-    let (root, below) = match place(path) {
+    let (root, below) = match placed(path) {
         Ok(placed) => placed,
-        Err(why) => return FoundPath::Refused(why.to_string()),
+        Err(why) => return FoundPath::Refused(why.problem().detail.clone()),
     };
     let roots: Roots = state.share_links.roots.clone();
     let of_root = root.clone();
@@ -25,7 +25,7 @@ pub async fn found(state: &web::Data<NodeHttpState>, path: &str) -> FoundPath {
             ShareKind::Directory => FoundPath::Directory,
         },
         Ok(Err(NotOpened::NoRoot)) => FoundPath::Refused(state.share_links.no_root(&root)),
-        Ok(Err(why)) => FoundPath::Refused(format!("{path}: {why}")),
+        Ok(Err(why)) => FoundPath::Refused(no_such(path, why).problem().detail.clone()),
         // The node stops.
         Err(_) => FoundPath::NotLooked,
     }
