@@ -89,13 +89,16 @@ pub async fn pin(
 /// # Errors
 /// The node does not know the file.
 pub fn require_known(state: &NodeHttpState, name: &FileName) -> Result<(), ProblemResponse> {
-    let unknown = || {
-        ProblemResponse::not_found(format!(
-            "No file is named '{name}': it is in no ranking and no source directory, and no \
-             host holds it. Correct the name, or pin it anyway with --force (force=true)."
-        ))
-    };
-    is_known(state, name).then_some(()).ok_or_else(unknown)
+    is_known(state, name).then_some(()).ok_or_else(|| unknown(name))
+}
+
+/// The refusal of a name that no file has.
+pub fn unknown(name: &FileName) -> ProblemResponse {
+    ProblemResponse::not_found(format!(
+        "No file is named '{name}': it is in no ranking and no source directory, and no host holds it. Correct the \
+         name. The command \"reelyard files pin NAME --force\" pins a name that no file has yet; in the API it is \
+         force=true."
+    ))
 }
 
 /// Whether the file appears in an input, on a host, in a task or in a pin.

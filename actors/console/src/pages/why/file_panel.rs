@@ -90,6 +90,8 @@ pub struct WhyFile {
     pub master_dir: Option<String>,
     /// Number of the task that copies it.
     pub task: Option<String>,
+    /// No input, host, task or pin names it: no action on it would be accepted.
+    pub is_unknown: bool,
     /// A person protects its copies from removal.
     pub is_pinned: bool,
     /// Hosts that hold the file, each with the decision of the remover.
@@ -212,6 +214,9 @@ fn until_reached(viewer: &Viewer, file: &WhyFile) -> String {
 
 fn answer(viewer: &Viewer, file: &WhyFile) -> String {
     let language = viewer.language;
+    if file.is_unknown {
+        return why::UNKNOWN.of(language).to_owned();
+    }
     if file.is_out_of_reach() {
         return only_on(viewer, file);
     }
@@ -225,7 +230,7 @@ fn answer(viewer: &Viewer, file: &WhyFile) -> String {
 fn actions(viewer: &Viewer, file: &WhyFile) -> Markup {
     let language = viewer.language;
     let name = encoded(&file.name.in_address());
-    if !viewer.rights.storage {
+    if !viewer.rights.storage || file.is_unknown {
         return html! {};
     }
     let (verb, words) = if file.is_pinned { ("unpin", why::UNPIN) } else { ("pin", why::PIN) };
@@ -376,6 +381,26 @@ mod tests {
 
     use super::*;
     use crate::text::Language;
+
+    #[test]
+    fn a_name_that_no_file_has_offers_nothing_that_would_be_refused() {
+        let mut viewer = Viewer::without_session(Language::English, TimeZone::UTC, Moment(0));
+        viewer.rights.storage = true;
+        let panel = |is_unknown| {
+            let file = WhyFile {
+                passed: Some(PassedReason::Ungraded),
+                key: "nothere.mpg".to_owned(),
+                is_unknown,
+                ..WhyFile::default()
+            };
+            why_file(&viewer, &file, "/").into_string()
+        };
+        let unknown = panel(true);
+        assert!(unknown.contains("No file has this name"), "{unknown}");
+        assert!(!unknown.contains("nothere.mpg/pin") && !unknown.contains("ask=copy"), "{unknown}");
+        let known = panel(false);
+        assert!(known.contains("nothere.mpg/pin") && known.contains("ask=copy"), "{known}");
+    }
 
     #[test]
     fn a_file_is_out_of_reach_if_no_holder_answers() {

@@ -92,6 +92,7 @@ texts! {
     ONLY_ON_SINCE = "Only on {host}, which does not answer since {since}.", "{host}에만 있으며, 이 호스트는 {since} 응답하지 않습니다.";
     ONLY_ON = "Only on {host}, which does not answer.", "{host}에만 있으며, 이 호스트는 응답하지 않습니다.";
     ONLY_ON_SILENT = "Only on hosts that do not answer: {hosts}.", "응답하지 않는 호스트에만 있습니다: {hosts}.";
+    UNKNOWN = "No file has this name. It is in no ranking and no source directory, and no host holds it. Correct the name.", "이 이름의 파일이 없습니다. 순위와 원본 디렉터리에 없고 보유한 호스트도 없습니다. 이름을 고치십시오.";
     REACH_LOST = "If it stays silent until {at}, it is presumed lost, and the file is copied again.", "{at}까지 응답이 없으면 유실로 추정하고 파일을 다시 복사합니다.";
     REACH_NO_MASTER = "No source lists a master, so nobody can copy it again.", "원본 서버 목록에 원본이 없어 다시 복사할 수 없습니다.";
     REACH_PIN = "To have it sooner: pin it, then copy it to another host.", "더 빨리 제공하려면 고정한 다음 다른 호스트로 복사하십시오.";

@@ -13,6 +13,7 @@ use reelyard_yard::heartbeat::HeartbeatView;
 use reelyard_yard::task_manager::{HostUsability, HostsLeftOut, MasterState, PlanVerdict};
 
 use crate::http::api::yard_calls::explain;
+use crate::http::api::yard_calls::pins::require_known;
 use crate::http::node_state::NodeHttpState;
 use crate::http::overview::yard_model::reasons::passed;
 use crate::http::overview::yard_model::recent::file_text;
@@ -49,6 +50,7 @@ pub async fn of_file(
         place: view.explanation.ahead.map(|ahead| (ahead + 1, wanted.max(ahead + 1))),
         hot_from: Some(u64::from(hot_from)),
         size: size.or_else(|| size_of(&view.explanation.master)),
+        is_unknown: require_known(state, &name).is_err(),
         is_pinned: file.is_some_and(|file| removals.pins.contains_key(&file)),
         lost_at: lost_at.map(Moment),
         ..explained
