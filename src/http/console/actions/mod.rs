@@ -233,12 +233,19 @@ pub fn outcome_of(cookie: &str) -> Option<ActionOutcome> {
 #[cfg(test)]
 mod tests {
     use jiff::tz::TimeZone;
+    use reelyard_access::rights::BadAccessName;
     use reelyard_api::{Problem, ProblemKind};
+    use reelyard_boxes::box_lease::{BadSpec, BoxRefusal};
     use reelyard_console::Moment;
     use reelyard_console::text::Language;
+    use reelyard_core::names::FileName;
+    use reelyard_links::NotOpened;
+    use reelyard_protocol::boxes::{BoxNumber, IdRange, PoolName, Reason};
     use reelyard_yard::remover::{CopyOutlook, Ending, Spared};
 
     use super::*;
+    use crate::http::api::share_calls::new_share::{no_such, placed};
+    use crate::http::api::yard_calls::pins;
 
     #[test]
     fn a_long_outcome_keeps_its_remedy_and_marks_the_cut() {
@@ -279,6 +286,52 @@ mod tests {
         }
     }
 
+    /// Refusals that a form can meet, in the words of the node.
+    fn refusals_of_forms() -> Vec<String> {
+        let host = || "10.0.0.9:8888".parse().unwrap();
+        let name = |text: &str| FileName::new(text.as_bytes()).unwrap_err().to_string();
+        let path = |text: &str| placed(text).unwrap_err().problem().detail.clone();
+        let pool = || PoolName::new("judges").unwrap();
+        let mut all: Vec<String> = ["", ".", "a/b", "a\0b"].map(name).to_vec();
+        all.push(name(&"n".repeat(256)));
+        all.extend(["UP/a", "m//a", "m/../a", "m/a\0"].map(path));
+        all.push(path(&format!("m/{}", "n".repeat(5000))));
+        for why in [
+            NotOpened::Absent,
+            NotOpened::Outside,
+            NotOpened::Special,
+            NotOpened::Denied,
+            NotOpened::Away("it is not mounted".to_owned()),
+        ] {
+            all.push(no_such("m/a b.mpg", why).problem().detail.clone());
+        }
+        all.push("No share root is named 'nope'. Configured roots: movies. Add it to [share.roots] and reload.".to_owned());
+        let file = FileName::new(b"nothere.mpg").unwrap();
+        all.push(pins::unknown(&file).problem().detail.clone());
+        all.push(PoolName::new("-").unwrap_err().to_string());
+        all.push(Reason::new("").unwrap_err().to_string());
+        all.push(BadAccessName::User.to_string());
+        all.push(BadAccessName::Token.to_string());
+        for refusal in [
+            BoxRefusal::NoPool { pool: pool() },
+            BoxRefusal::NoBox { pool: pool(), number: BoxNumber(77) },
+            BoxRefusal::PoolInUse { pool: pool() },
+            BoxRefusal::PoolGoes { pool: pool() },
+            BoxRefusal::IdsTaken {
+                pool: pool(),
+                ids: IdRange { first: 0, count: 3 },
+                hooks: "isolate".to_owned(),
+                host: host(),
+                other: pool(),
+            },
+            BoxRefusal::BadSpec(BadSpec::Size),
+            BoxRefusal::BadSpec(BadSpec::Ttl),
+        ] {
+            all.push(refusal.to_string());
+        }
+        all
+    }
+
     #[test]
     fn a_refusal_and_a_decision_are_in_the_language_of_the_viewer() {
         let is_korean = |english: &str| {
@@ -296,6 +349,12 @@ mod tests {
         {
             is_korean(why.words());
             is_korean(&CopyOutlook::Stays { why }.words());
+        }
+        for detail in refusals_of_forms() {
+            let shown = node_words(Language::Korean, &detail);
+            let has_english = |words: &str| words.split(' ').any(|word| word == "the");
+            is_korean(&detail);
+            assert!(!has_english(&shown), "{detail}: {shown}");
         }
         is_korean(&Ending::NotAsked { why: "its host cannot be called now".to_owned() }.words());
     }
