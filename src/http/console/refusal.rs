@@ -106,7 +106,16 @@ fn problem_page(
     let detail = refused.problem().detail.clone();
     let kind = plain.extensions().get::<ProblemKind>().copied();
     let is_starting = kind == Some(ProblemKind::Starting);
-    let page = RefusalPage { status: status.as_u16(), is_starting, detail, language, theme, from };
+    let is_foreign = kind == Some(ProblemKind::ForeignRequest);
+    let page = RefusalPage {
+        status: status.as_u16(),
+        is_starting,
+        is_foreign,
+        detail,
+        language,
+        theme,
+        from,
+    };
     let mut answer = html_answer(status, REFUSAL_POLICY, refusal_page(&page));
     // The audit reads the kind of the problem there.
     if let Some(kind) = kind {

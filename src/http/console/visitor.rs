@@ -60,8 +60,15 @@ impl Visitor {
         needed: &AccessScope,
     ) -> Result<Self, ConsoleRefusal> {
         let token = form.first("csrf_token");
-        let (caller, credential) = access::authenticate_form(request, state, token)
-            .map_err(|refused| ConsoleRefusal::of_caller(refused, request))?;
+        let (caller, credential) =
+            access::authenticate_form(request, state, token).map_err(|refused| {
+                let refused = if refused.kind() == ProblemKind::Forbidden {
+                    of_other_session()
+                } else {
+                    refused
+                };
+                ConsoleRefusal::of_caller(refused, request)
+            })?;
         Visitor::new(request, state, caller, &credential, needed)
     }
 
@@ -105,6 +112,12 @@ impl Visitor {
         };
         Ok(Visitor { caller, viewer })
     }
+}
+
+/// The refusal of a form without the CSRF token of the session. Rights have no part in it.
+fn of_other_session() -> ProblemResponse {
+    let detail = "the form lacks the CSRF token of this session: its page is of an earlier session, or of another site";
+    ProblemResponse::new(ProblemKind::ForeignRequest, detail)
 }
 
 /// The token against forged forms. A credential in a header has none: no page of another site sends it.

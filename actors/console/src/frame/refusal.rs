@@ -19,6 +19,8 @@ pub struct RefusalPage {
     pub status: u16,
     /// The node is starting: then the status alone does not say what to do.
     pub is_starting: bool,
+    /// The form was of another session or site: rights have no part in it.
+    pub is_foreign: bool,
     /// Reason in the words of the node, which are English.
     pub detail: String,
     /// Language of the page.
@@ -51,9 +53,12 @@ fn sign_in(from: &str) -> String {
 /// The whole page. It shows the refused request, the next step, and the node's reason.
 pub fn refusal_page(refusal: &RefusalPage) -> Markup {
     let language = refusal.language;
-    let (title, next) = match refusal.is_starting {
-        true => (refusals::STARTING, refusals::STARTING_NEXT),
-        false => words(refusal.status),
+    let (title, next) = if refusal.is_starting {
+        (refusals::STARTING, refusals::STARTING_NEXT)
+    } else if refusal.is_foreign {
+        (refusals::FOREIGN, refusals::FOREIGN_NEXT)
+    } else {
+        words(refusal.status)
     };
     html! {
         (DOCTYPE)
@@ -91,6 +96,19 @@ pub fn refusal_page(refusal: &RefusalPage) -> Markup {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_form_of_another_session_is_not_a_matter_of_rights() {
+        let page = |language| {
+            let refusal =
+                RefusalPage { status: 403, is_foreign: true, language, ..RefusalPage::default() };
+            refusal_page(&refusal).into_string()
+        };
+        let english = page(Language::English);
+        assert!(english.contains("Load the page again") && !english.contains("right"), "{english}");
+        let korean = page(Language::Korean);
+        assert!(korean.contains("페이지를 다시 연 뒤") && !korean.contains("권한"), "{korean}");
+    }
 
     #[test]
     fn each_status_has_its_words_in_both_languages() {

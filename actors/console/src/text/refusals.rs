@@ -5,6 +5,8 @@ use super::texts;
 texts! {
     FORBIDDEN = "You may not see or do this", "권한이 없습니다";
     FORBIDDEN_NEXT = "Sign in as a user with the right for it, or ask an administrator.", "권한이 있는 사용자로 로그인하거나 관리자에게 문의하십시오.";
+    FOREIGN = "The form is not of this session", "이 세션의 양식이 아닙니다";
+    FOREIGN_NEXT = "Nothing was done. Load the page again, and send it once more.", "아무 작업도 하지 않았습니다. 페이지를 다시 연 뒤 다시 보내십시오.";
     SIGNED_OUT = "Your session has ended", "세션이 끝났습니다";
     SIGNED_OUT_NEXT = "Nothing was done. Sign in, go back, and send it again.", "아무 작업도 하지 않았습니다. 로그인한 뒤 뒤로 가서 다시 보내십시오.";
     SIGN_IN = "Sign in", "로그인";
