@@ -269,8 +269,14 @@ fn users(viewer: &Viewer, model: &AccessPageModel) -> Markup {
     flush_panel(&head, body)
 }
 
+/// Whether this user or token is the viewer. Nobody may remove, disable or weaken itself.
+fn is_own(viewer: &Viewer, kind: &str, name: &str) -> bool {
+    viewer.user == format!("{kind} {name}")
+}
+
 fn user_actions(viewer: &Viewer, query: &AccessPageQuery, user: &UserLine) -> Markup {
     let language = viewer.language;
+    let is_own = is_own(viewer, "user", &user.name);
     let post = |action: &str, words: Text| {
         let address = format!("{ROOT}/access/users/{}/{action}", encoded(&user.name));
         let label = format!("{}, {}", words.of(language), user.name);
@@ -281,12 +287,11 @@ fn user_actions(viewer: &Viewer, query: &AccessPageQuery, user: &UserLine) -> Ma
     };
     html! {
         @if user.is_locked { (post("unlock", access::UNLOCK)) " " }
-        @if user.is_disabled { (post("enable", access::ENABLE)) } @else {
-            a.btn.sm href=(ask(query, "disable", &user.name)) { (access::DISABLE.of(language)) }
-        }
-        " " a.btn.sm href=(ask(query, "role", &user.name)) { (access::CHANGE_ROLE.of(language)) }
-        " " a.btn.sm href=(ask(query, "password", &user.name)) { (access::SET_PASSWORD.of(language)) }
-        " " a.btn.sm href=(ask(query, "remove", &user.name)) { (access::REMOVE_USER.of(language)) }
+        @if user.is_disabled { (post("enable", access::ENABLE)) " " }
+        @if !user.is_disabled && !is_own { a.btn.sm href=(ask(query, "disable", &user.name)) { (access::DISABLE.of(language)) } " " }
+        @if !is_own { a.btn.sm href=(ask(query, "role", &user.name)) { (access::CHANGE_ROLE.of(language)) } " " }
+        a.btn.sm href=(ask(query, "password", &user.name)) { (access::SET_PASSWORD.of(language)) }
+        @if !is_own { " " a.btn.sm href=(ask(query, "remove", &user.name)) { (access::REMOVE_USER.of(language)) } }
     }
 }
 
@@ -328,8 +333,10 @@ fn tokens(viewer: &Viewer, model: &AccessPageModel) -> Markup {
                         td.nw data-l=(access::ENDS.of(language)) { @match token.ends { Some(at) => (day_and_time(viewer, at)), None => span.muted { (access::NEVER.of(language)) } } }
                         td.act {
                             @if viewer.rights.admin && token.name != OF_CONFIGURATION {
-                                a.btn.sm href=(ask(&model.query, "rotate", &token.name)) { (access::ROTATE_TOKEN.of(language)) } " "
-                                a.btn.sm href=(ask(&model.query, "revoke", &token.name)) { (access::REVOKE_TOKEN.of(language)) }
+                                a.btn.sm href=(ask(&model.query, "rotate", &token.name)) { (access::ROTATE_TOKEN.of(language)) }
+                                @if !is_own(viewer, "token", &token.name) {
+                                    " " a.btn.sm href=(ask(&model.query, "revoke", &token.name)) { (access::REVOKE_TOKEN.of(language)) }
+                                }
                             }
                         }
                     }
@@ -384,7 +391,44 @@ fn sessions(viewer: &Viewer, model: &AccessPageModel) -> Markup {
 
 #[cfg(test)]
 mod tests {
+    use jiff::tz::TimeZone;
+
     use super::*;
+    use crate::text::Language;
+
+    #[test]
+    fn the_own_row_offers_nothing_that_would_be_refused() {
+        let mut viewer =
+            Viewer::without_session(Language::English, TimeZone::UTC, Moment::default());
+        viewer.rights.admin = true;
+        viewer.user = "user adm".to_owned();
+        let user = |name: &str| UserLine {
+            name: name.to_owned(),
+            role: ViewerRole::Admin,
+            is_locked: false,
+            is_disabled: false,
+            last_used: None,
+        };
+        let token = |name: &str| TokenLine { name: name.to_owned(), ..TokenLine::default() };
+        let model = AccessPageModel {
+            users: vec![user("adm"), user("jo")],
+            tokens: vec![token("adm"), token("ops")],
+            ..AccessPageModel::default()
+        };
+        let offers = |page: &str, action: &str, name: &str| {
+            page.contains(&format!("ask={action}&amp;name={name}\""))
+        };
+        let page = render(&model, &viewer).into_string();
+        for action in ["disable", "role", "remove"] {
+            assert!(!offers(&page, action, "adm"), "{action}: {page}");
+            assert!(offers(&page, action, "jo"), "{action}: {page}");
+        }
+        assert!(offers(&page, "password", "adm") && offers(&page, "revoke", "adm"), "{page}");
+        viewer.user = "token ops".to_owned();
+        let page = render(&model, &viewer).into_string();
+        assert!(!offers(&page, "revoke", "ops") && offers(&page, "revoke", "adm"), "{page}");
+        assert!(offers(&page, "rotate", "ops") && offers(&page, "remove", "adm"), "{page}");
+    }
 
     #[test]
     fn an_address_gives_back_its_state() {

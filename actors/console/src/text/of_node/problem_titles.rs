@@ -14,7 +14,7 @@ pub const PROBLEM_TITLES: [(&str, &str); 61] = [
     ("unknown lease", "알 수 없는 점유"),
     ("method not allowed", "지원하지 않는 메서드"),
     ("transition", "작업 상태에서 불가"),
-    ("not allowed", "지금은 할 수 없음"),
+    ("not allowed", "허용되지 않음"),
     ("configured", "설정에서 지정한 항목"),
     ("changed meanwhile", "그사이 변경됨"),
     ("name taken", "이미 사용 중인 이름"),
