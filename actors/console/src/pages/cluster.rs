@@ -106,11 +106,19 @@ pub struct ClusterPageModel {
     pub ask: Option<AskDialog>,
 }
 
+impl ClusterPageModel {
+    /// Whether no other node can reach the leader: then it invites nobody.
+    pub fn has_no_address(&self) -> bool {
+        let leader = self.members.iter().find(|member| Some(member.number) == self.leader);
+        leader.is_some_and(|leader| leader.address.is_empty())
+    }
+}
+
 /// The content of the page.
 pub fn render(model: &ClusterPageModel, viewer: &Viewer) -> Markup {
     let language = viewer.language;
     html! {
-        (page_head(NavPage::Cluster.title().of(language), cluster::SENTENCE.of(language), invite(viewer)))
+        (page_head(NavPage::Cluster.title().of(language), cluster::SENTENCE.of(language), invite(viewer, model)))
         @if let Some(join) = &model.invited {
             div.mb { (notice(Tone::Work, cluster::INVITED.of(language), command(language, join), html! {})) }
         }
@@ -169,10 +177,14 @@ fn alone(viewer: &Viewer) -> Markup {
     html! { div.mb { (notice(Tone::Work, cluster::ALONE.of(language), body, html! {})) } }
 }
 
-fn invite(viewer: &Viewer) -> Markup {
+fn invite(viewer: &Viewer, model: &ClusterPageModel) -> Markup {
+    let language = viewer.language;
     html! {
-        @if viewer.rights.admin {
-            a.btn href=(ask("invite", "")) { (icon(Glyph::Plus)) (cluster::INVITE.of(viewer.language)) }
+        @if viewer.rights.admin && model.has_no_address() {
+            span #no-address .muted { (cluster::NO_ADDRESS.of(language)) }
+            span.btn role="link" aria-disabled="true" aria-describedby="no-address" { (icon(Glyph::Plus)) (cluster::INVITE.of(language)) }
+        } @else if viewer.rights.admin {
+            a.btn href=(ask("invite", "")) { (icon(Glyph::Plus)) (cluster::INVITE.of(language)) }
         }
     }
 }
@@ -310,10 +322,12 @@ mod tests {
 
     #[test]
     fn actions_are_shown_only_to_those_who_may_act() {
-        let line = |number, rank| MemberLine { number, rank, ..MemberLine::default() };
+        let address = || "10.0.0.1:8082".to_owned();
+        let line =
+            |number, rank| MemberLine { number, rank, address: address(), ..MemberLine::default() };
         let members =
             vec![line(1, NodeRank::Leader), line(2, NodeRank::Learner), line(3, NodeRank::Voter)];
-        let model = ClusterPageModel { members, ..ClusterPageModel::default() };
+        let model = ClusterPageModel { members, leader: Some(1), ..ClusterPageModel::default() };
         let page = shown(&model, true);
         for wanted in [
             "ask=invite",
@@ -341,5 +355,21 @@ mod tests {
         };
         let page = shown(&alone, true);
         assert!(page.contains("reelyard cluster join") && !page.contains("ask=remove"), "{page}");
+    }
+
+    #[test]
+    fn a_node_without_an_address_says_why_it_invites_nobody() {
+        let member = MemberLine { number: 1, rank: NodeRank::Leader, ..MemberLine::default() };
+        let mut model = ClusterPageModel {
+            members: vec![member],
+            leader: Some(1),
+            ..ClusterPageModel::default()
+        };
+        let page = shown(&model, true);
+        assert!(!page.contains("ask=invite") && page.contains("aria-disabled=\"true\""), "{page}");
+        assert!(page.contains("cluster.listen is not set"), "{page}");
+        assert!(!shown(&model, false).contains("cluster.listen is not set"));
+        model.members[0].address = "10.0.0.1:8082".to_owned();
+        assert!(shown(&model, true).contains("ask=invite"));
     }
 }

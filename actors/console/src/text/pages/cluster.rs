@@ -37,6 +37,7 @@ texts! {
     REMOVE = "Remove…", "제거…";
     REPLACE = "Replace…", "교체…";
     TRANSFER = "Make leader…", "리더로 지정…";
+    NO_ADDRESS = "No node can join: cluster.listen is not set on the leader", "참가할 수 있는 노드 없음: 리더에 cluster.listen이 설정되지 않음";
     ASK_INVITE = "Invite a node?", "노드를 초대하시겠습니까?";
     ASK_INVITE_TEXT = "The page shows a secret once. A node can join with it for 15 minutes.", "비밀 값을 한 번만 표시합니다. 이 값으로 15분 동안 노드가 참가할 수 있습니다.";
     VERB_INVITE = "Invite", "초대";

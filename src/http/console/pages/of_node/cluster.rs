@@ -102,6 +102,9 @@ fn dialog(
         back: ClusterPageQuery::path().to_owned(),
         ..AskDialog::default()
     };
+    if query.ask == "invite" && model.has_no_address() {
+        return None;
+    }
     if query.ask == "invite" {
         let body = "{\"name\":\"invite-1\",\"scopes\":[\"cluster:join\"],\"ttl\":\"15m\"}";
         return rights.admin.then(|| AskDialog {
