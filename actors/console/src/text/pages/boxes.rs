@@ -38,6 +38,9 @@ texts! {
     NO_QUEUE = "Nobody waits", "대기 없음";
     NO_LEASES = "No box is leased", "점유된 박스 없음";
     NO_QUARANTINE = "No box is in quarantine", "격리된 박스 없음";
+    NO_SUCH_POOL = "There is no pool {pool}.", "없는 풀: {pool}.";
+    NO_BOX_AT_ALL = "Pool {pool} has no boxes.", "박스가 없는 풀: {pool}.";
+    NO_SUCH_BOX = "Pool {pool} has no box {n}. Its boxes are {first} to {last}.", "없는 박스: {pool} {n}. 풀의 박스 번호: {first}–{last}.";
     NO_POOLS = "There is no pool", "풀 없음";
     NO_POOLS_BODY = "A pool hands out numbered boxes to jobs, one at a time. Create one:", "풀은 번호가 있는 박스를 작업에 하나씩 내줍니다. 다음 명령으로 만드십시오:";
     POOLS_PAGES = "Pages of pools", "풀 페이지";

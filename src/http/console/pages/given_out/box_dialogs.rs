@@ -6,7 +6,8 @@ use reelyard_console::address::{ROOT, encoded};
 use reelyard_console::pages::boxes::BoxesPageQuery;
 use reelyard_console::parts::act::CommandLines;
 use reelyard_console::parts::dialog::{AskDialog, AskField, typed_reason};
-use reelyard_console::text::{Text, access, outcomes};
+use reelyard_console::text::{Text, access, boxes, outcomes};
+use reelyard_protocol::boxes::PoolName;
 use serde_json::json;
 
 /// The word of the dialog of a new pool in addresses.
@@ -73,9 +74,49 @@ pub fn of_query(
 ) -> Option<AskDialog> {
     match query.ask.as_str() {
         "revoke" => revoke(views, query, viewer),
-        "quarantine" => quarantine(query, viewer),
-        "unquarantine" => unquarantine(query, viewer),
+        "quarantine" => of_present_box(views, query, viewer, quarantine),
+        "unquarantine" => of_present_box(views, query, viewer, unquarantine),
         _ => None,
+    }
+}
+
+/// A dialog about the box of the query. One about a box that the pool lacks only says so.
+fn of_present_box(
+    views: &BoxViewHandle,
+    query: &BoxesPageQuery,
+    viewer: &Viewer,
+    dialog: fn(&BoxesPageQuery, &Viewer) -> Option<AskDialog>,
+) -> Option<AskDialog> {
+    let number = query.number?;
+    let pool = PoolName::new(&query.pool).ok().and_then(|name| views.pool(&name).ok());
+    let numbers = pool.map(|pool| (u64::from(pool.spec.first_id.0), u64::from(pool.spec.size)));
+    match numbers {
+        Some((first, size)) if (first..first + size).contains(&number) => dialog(query, viewer),
+        _ => Some(AskDialog {
+            left_out: vec![no_box(query, number, numbers, viewer)],
+            things: 0,
+            ..of_box(query, &query.ask)?
+        }),
+    }
+}
+
+/// The sentence about a box that does not exist. `numbers` are the first number and the size of its pool.
+fn no_box(
+    query: &BoxesPageQuery,
+    number: u64,
+    numbers: Option<(u64, u64)>,
+    viewer: &Viewer,
+) -> String {
+    let (language, pool) = (viewer.language, query.pool.as_str());
+    match numbers {
+        None => boxes::NO_SUCH_POOL.fill(language, &[("pool", pool)]),
+        Some((_, 0)) => boxes::NO_BOX_AT_ALL.fill(language, &[("pool", pool)]),
+        Some((first, size)) => {
+            let (first, last) = (first.to_string(), (first + size - 1).to_string());
+            let (number, first, last) = (number.to_string(), first.as_str(), last.as_str());
+            let values = [("pool", pool), ("n", &number), ("first", first), ("last", last)];
+            boxes::NO_SUCH_BOX.fill(language, &values)
+        }
     }
 }
 
@@ -158,7 +199,28 @@ fn of_box(query: &BoxesPageQuery, action: &str) -> Option<AskDialog> {
 
 #[cfg(test)]
 mod tests {
+    use jiff::tz::TimeZone;
+    use reelyard_console::Moment;
+    use reelyard_console::text::Language;
+
     use super::*;
+
+    #[test]
+    fn a_box_that_does_not_exist_is_named_with_the_boxes_of_its_pool() {
+        let viewer = Viewer::without_session(Language::English, TimeZone::UTC, Moment(0));
+        let query = BoxesPageQuery {
+            pool: "judges".to_owned(),
+            number: Some(77),
+            ask: "quarantine".to_owned(),
+            ..BoxesPageQuery::default()
+        };
+        let words = |numbers| no_box(&query, 77, numbers, &viewer);
+        assert_eq!(words(Some((0, 8))), "Pool judges has no box 77. Its boxes are 0 to 7.");
+        assert_eq!(words(Some((0, 0))), "Pool judges has no boxes.");
+        assert_eq!(words(None), "There is no pool judges.");
+        let ask = of_query(&BoxViewHandle::default(), &query, &viewer).unwrap();
+        assert_eq!((ask.things, ask.left_out), (0, vec![words(None)]));
+    }
 
     #[test]
     fn the_lines_of_a_new_pool_follow_its_fields() {
