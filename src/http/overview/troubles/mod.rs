@@ -136,6 +136,7 @@ fn host_down(
             lost_at: host.silent_since.map(|at| Moment(at.after(after).0)),
             is_lost: line.condition == HostCondition::Lost,
             is_last,
+            is_only_source: !host.role.is_destination(),
         },
         since: line.since,
     }
@@ -287,6 +288,7 @@ mod tests {
                 lost_at: None,
                 is_lost: false,
                 is_last,
+                is_only_source: false,
             },
             since: Some(Moment(number as i64 + 7)),
         }

@@ -208,6 +208,7 @@ mod tests {
             lost_at: None,
             is_lost: false,
             is_last: false,
+            is_only_source: false,
         };
         let mut down = [Trouble { cause: down, since: None }];
         log.observe(Millis(2 * MINUTE), &down);

@@ -41,6 +41,7 @@ pub fn yard_model(state: &NodeHttpState, viewer: &Viewer) -> YardPageModel {
         recent: recent::lines(state, None, RECENT),
         due: panels::due(state, &links),
         links: links.working,
+        has_no_root: state.live.now().config.share.rules.roots.0.is_empty(),
         pools: panels::pools(state),
     }
 }

@@ -37,6 +37,8 @@ pub struct YardPageModel {
     pub due: Vec<DueLink>,
     /// Working links.
     pub links: u64,
+    /// No directory is named that links could give out.
+    pub has_no_root: bool,
     /// Box pools.
     pub pools: Vec<PoolSummary>,
 }

@@ -240,15 +240,16 @@ pub fn recent(viewer: &Viewer, lines: &[RecentLine]) -> Markup {
 }
 
 /// No link ends soon. Without any link, the way to the first one stands there.
-fn no_link_ends(viewer: &Viewer, links: u64) -> Markup {
+fn no_link_ends(viewer: &Viewer, model: &YardPageModel) -> Markup {
     let language = viewer.language;
-    if links > 0 {
+    if model.links > 0 {
         return empty(yard::NO_SHARES.of(language), "", html! {});
     }
     let action = html! {
-        @if viewer.rights.shares { a.btn.sm href={ (ROOT) "/shares?new=true" } { (shares::NEW.of(language)) } }
+        @if viewer.rights.shares && !model.has_no_root { a.btn.sm href={ (ROOT) "/shares?new=true" } { (shares::NEW.of(language)) } }
     };
-    empty(shares::EMPTY_ALL.of(language), "", action)
+    let why = if model.has_no_root { shares::EMPTY_SETUP.of(language) } else { "" };
+    empty(shares::EMPTY_ALL.of(language), why, action)
 }
 
 fn downloads(viewer: &Viewer, link: &DueLink) -> String {
@@ -266,7 +267,7 @@ pub fn ending(viewer: &Viewer, model: &YardPageModel) -> Markup {
     head.remark = counted(language, common::LINKS, model.links);
     head.link = link(viewer, yard::TIMELINE, "/shares");
     if model.due.is_empty() {
-        return flush_panel(&head, no_link_ends(viewer, model.links));
+        return flush_panel(&head, no_link_ends(viewer, model));
     }
     let body = html! {
         ul.list {
@@ -361,6 +362,10 @@ mod tests {
         viewer.rights.shares = true;
         let none = ending(&viewer, &model).into_string();
         assert!(none.contains("Nothing is shared") && none.contains("shares?new=true"), "{none}");
+        model.has_no_root = true;
+        let without_root = ending(&viewer, &model).into_string();
+        assert!(!without_root.contains("new=true"), "{without_root}");
+        assert!(without_root.contains("No share root is set up"), "{without_root}");
         model.links = 1;
         let later = ending(&viewer, &model).into_string();
         assert!(later.contains("No link ends soon") && !later.contains("new=true"), "{later}");

@@ -42,6 +42,8 @@ pub enum TroubleCause {
         is_lost: bool,
         /// It is a destination, and no other destination is up.
         is_last: bool,
+        /// It only serves masters: it holds no copies.
+        is_only_source: bool,
     },
     /// More than five hosts do not answer.
     ManyDown {

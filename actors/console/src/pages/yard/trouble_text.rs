@@ -117,12 +117,22 @@ fn title(viewer: &Viewer, trouble: &Trouble) -> String {
 
 fn host_down(viewer: &Viewer, cause: &TroubleCause) -> String {
     let TroubleCause::HostDown {
-        files, only_here, failed_copies, lost_at, is_lost, is_last, ..
+        files,
+        only_here,
+        failed_copies,
+        lost_at,
+        is_lost,
+        is_last,
+        is_only_source,
+        ..
     } = cause
     else {
         return String::new();
     };
     let language = viewer.language;
+    if *is_only_source {
+        return yard::DOWN_SOURCE.of(language).to_owned();
+    }
     let mut sentences = Vec::new();
     if *is_last {
         sentences.push(yard::DOWN_LAST.of(language).to_owned());
@@ -298,6 +308,28 @@ mod tests {
 
     use super::*;
     use crate::text::Language;
+
+    #[test]
+    fn a_source_that_is_down_loses_no_copies() {
+        let viewer = Viewer::without_session(Language::English, TimeZone::UTC, Moment(0));
+        let words = |is_only_source, is_lost| {
+            let cause = TroubleCause::HostDown {
+                host: "10.4.1.2:8888".to_owned(),
+                files: None,
+                only_here: None,
+                failed_copies: 0,
+                lost_at: Some(Moment(60_000)),
+                is_lost,
+                is_last: false,
+                is_only_source,
+            };
+            row(&viewer, &Trouble { cause, since: None }).detail
+        };
+        let of_source = "Copies from it wait. Other sources serve the masters that they have too.";
+        assert_eq!([words(true, false), words(true, true)], [of_source, of_source]);
+        assert!(words(false, false).contains("its files are copied again"));
+        assert!(words(false, true).contains("Its files are copied again"));
+    }
 
     #[test]
     fn each_trouble_leads_to_the_page_that_ends_it() {

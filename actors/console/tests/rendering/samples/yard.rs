@@ -34,6 +34,7 @@ fn troubles() -> Vec<Trouble> {
         lost_at: Some(Moment(NOW.0 + 258_000_000)),
         is_lost: false,
         is_last: false,
+        is_only_source: false,
     };
     let over = TroubleCause::OverLimit {
         host: "10.4.2.27:8888".into(),
