@@ -1,4 +1,4 @@
-//! "Find or do": hosts, pages, files, tasks, links and actions with a text in their names.
+//! "Find or do": hosts, pages, files, tasks, links, pools and actions with a text in their names.
 
 use maud::{Markup, html};
 
@@ -33,18 +33,21 @@ pub enum FindKind {
     Task,
     /// A share link.
     Share,
+    /// A pool of boxes.
+    Pool,
     /// An action; its address opens a dialog.
     Action,
 }
 
 impl FindKind {
     /// Every kind in the order of the page.
-    pub const ALL: [FindKind; 6] = [
+    pub const ALL: [FindKind; 7] = [
         FindKind::Host,
         FindKind::Page,
         FindKind::File,
         FindKind::Task,
         FindKind::Share,
+        FindKind::Pool,
         FindKind::Action,
     ];
 
@@ -55,6 +58,7 @@ impl FindKind {
             FindKind::File => (frame::FILES, Glyph::NavFiles),
             FindKind::Task => (frame::TASKS, Glyph::NavTasks),
             FindKind::Share => (frame::SHARES, Glyph::NavShares),
+            FindKind::Pool => (find::POOLS, Glyph::NavBoxes),
             FindKind::Action => (find::ACTIONS, Glyph::Terminal),
         }
     }

@@ -1,4 +1,4 @@
-//! `/console/find`: pages, hosts, files, tasks and links with a text in their names.
+//! `/console/find`: pages, hosts, files, tasks, links and pools with a text in their names.
 
 use std::ops::ControlFlow;
 
@@ -8,10 +8,13 @@ use reelyard_access::rights::AccessScope;
 use reelyard_console::address::{ROOT, encoded, host_page};
 use reelyard_console::format::count;
 use reelyard_console::frame::{NavPage, PageParts, may_open};
+use reelyard_console::pages::boxes::BoxesPageQuery;
+use reelyard_console::pages::files::FilesPageQuery;
 use reelyard_console::pages::find::{self, FindHit, FindKind, FindPageModel, FindPageQuery};
 use reelyard_console::text::{Language, Text, find as words, frame, plan};
 use reelyard_console::{Viewer, ViewerRights};
 use reelyard_core::host::{HostAddr, HostMode};
+use reelyard_core::names::FileId;
 use reelyard_shares::share_expiry::{Share, ShareLookup, UsesNeeded};
 
 use crate::guide::CHAPTERS;
@@ -56,10 +59,17 @@ pub async fn show(
     if !text.is_empty() {
         hits.extend(hosts(&state, text));
         hits.extend(pages(text, &visitor.viewer));
+        if visitor.caller.0.rights.allow(&AccessScope::BoxesRead) {
+            hits.extend(pools(&state, text));
+        }
         let may_read_links = visitor.caller.0.rights.allow(&AccessScope::SharesRead);
         let (sought, language) = (text.to_owned(), visitor.viewer.language);
+        let may_pin = visitor.viewer.rights.storage;
         let scan = move |state: &NodeHttpState| {
             let mut found = files(state, &sought, language);
+            if may_pin {
+                found.extend(pin_actions(state, &sought, language));
+            }
             found.extend(tasks(state, &sought));
             if may_read_links {
                 found.extend(links(state, &sought));
@@ -84,6 +94,18 @@ fn hosts(state: &NodeHttpState, text: &str) -> Vec<FindHit> {
     let present = state.actors.hosts.present();
     let names = present.keys().map(ToString::to_string).filter(|host| host.contains(text));
     names.take(HITS).map(|host| hit(FindKind::Host, host.clone(), host_page(&host))).collect()
+}
+
+/// Pools of boxes by a part of their names.
+fn pools(state: &NodeHttpState, text: &str) -> Vec<FindHit> {
+    let pools = state.actors.boxes.views.pools();
+    let found = pools.iter().filter(|pool| pool.name.as_str().contains(text)).take(HITS);
+    let shown = found.map(|pool| {
+        let name = pool.name.to_string();
+        let query = BoxesPageQuery { pool: name.clone(), ..BoxesPageQuery::default() };
+        hit(FindKind::Pool, name, query.address())
+    });
+    shown.collect()
 }
 
 /// Pages of the console and chapters of the manual by a part of their titles.
@@ -173,6 +195,54 @@ fn action(words: String, address: String) -> FindHit {
     hit(FindKind::Action, words, address)
 }
 
+/// Pins and unpins of files, sought by the verb and a part of the name of the file.
+fn pin_actions(state: &NodeHttpState, text: &str, language: Language) -> Vec<FindHit> {
+    let removals = state.actors.remover_views.load();
+    let catalog = state.actors.catalog_view.load();
+    let mut hits = Vec::new();
+    if let Some(part) = beside_verb(text, words::PIN, language)
+        && let Some(ranking) = &catalog.ranking
+    {
+        let containing = state.names.containing(part.as_bytes());
+        let is_meant =
+            |file: &&FileId| containing.contains(file.0) && !removals.pins.contains_key(*file);
+        let found = ranking.files().iter().filter(is_meant).take(HITS);
+        hits.extend(found.map(|file| pin_action(state, *file, ("pin", words::PIN), language)));
+    }
+    if let Some(part) = beside_verb(text, words::UNPIN, language) {
+        let containing = state.names.containing(part.as_bytes());
+        let found = removals.pins.keys().filter(|file| containing.contains(file.0)).take(HITS);
+        hits.extend(found.map(|file| pin_action(state, *file, ("unpin", words::UNPIN), language)));
+    }
+    hits
+}
+
+fn pin_action(
+    state: &NodeHttpState,
+    file: FileId,
+    (ask, words): (&str, Text),
+    language: Language,
+) -> FindHit {
+    let query = FilesPageQuery {
+        ask: ask.to_owned(),
+        pick: vec![state.names.name(file).to_percent()],
+        ..FilesPageQuery::default()
+    };
+    let name = shown_name(&state.names, file).text;
+    action(words.fill(language, &[("file", &name)]), query.address())
+}
+
+/// The rest of a text that has all words of an action before or behind the name of a file.
+fn beside_verb(text: &str, action: Text, language: Language) -> Option<String> {
+    let verb = action.fill(language, &[("file", "")]).to_lowercase();
+    let mut rest: Vec<&str> = text.split_whitespace().collect();
+    for word in verb.split_whitespace() {
+        let place = rest.iter().position(|sought| sought.to_lowercase() == word)?;
+        rest.remove(place);
+    }
+    (!rest.is_empty()).then(|| rest.join(" "))
+}
+
 /// Graded files by a part of their names, in the order of copies. The rank in grade.info distinguishes names that look
 /// alike.
 fn files(state: &NodeHttpState, text: &str, language: Language) -> Vec<FindHit> {
@@ -234,4 +304,22 @@ fn link(share: &Share, text: &str) -> FindHit {
     let remark = owner.map(|owner| owner.as_str().to_owned()).unwrap_or_default();
     let address = format!("{ROOT}/shares/{}", encoded(&share.id().to_string()));
     FindHit { kind: FindKind::Share, words, remark, address }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pin_is_sought_by_its_verb_and_a_part_of_a_name() {
+        let english = |text: &str, action| beside_verb(text, action, Language::English);
+        assert_eq!(english("pin film001", words::PIN).as_deref(), Some("film001"));
+        assert_eq!(english("Film 1 PIN", words::PIN).as_deref(), Some("Film 1"));
+        assert_eq!(english("unpin film001", words::UNPIN).as_deref(), Some("film001"));
+        for other in ["film001", "pin", "unpin film001", "pinball"] {
+            assert_eq!(english(other, words::PIN), None, "{other}");
+        }
+        let korean = beside_verb("film001 고정 해제", words::UNPIN, Language::Korean);
+        assert_eq!(korean.as_deref(), Some("film001"));
+    }
 }

@@ -57,6 +57,11 @@ pub(super) fn boxes_are_quarantined_and_leases_revoked(yard: &ConsoleYard) -> Re
     let id = lease["lease_id"].as_str().context("no lease")?.to_owned();
     let page = yard.page(&visit, "/console/boxes")?;
     assert!(page.contains("judges") && page.contains("job-1"), "{page}");
+    let found = yard.page(&visit, "/console/find?q=judge")?;
+    assert!(found.contains("/console/boxes?pool=judges"), "{found}");
+    let absent = yard.page(&visit, "/console/boxes?pool=judges&number=77&ask=quarantine")?;
+    assert!(absent.contains("Pool judges has no box 77. Its boxes are 0 to 2."), "{absent}");
+    assert!(!absent.contains("name=\"reason\""), "{absent}");
 
     let sorted = yard.page(&visit, "/console/boxes?pool=judges&leases_sort=-holder")?;
     assert!(sorted.contains("1, sorted by: ") && sorted.contains("job-1"), "{sorted}");

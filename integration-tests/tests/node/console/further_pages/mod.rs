@@ -174,8 +174,13 @@ fn hosts_pages_and_files_are_found(yard: &ConsoleYard) -> Result<()> {
     assert!(!yard.page(&visit, &sought)?.contains("ask=drain"), "a viewer may not drain");
     let here = yard.page(&operator, &format!("/console/find?here=/console/hosts/{host}"))?;
     assert!(here.contains(&drain) && here.contains("ask=maintenance"), "{here}");
-    let elsewhere = yard.page(&operator, "/console/find?q=create+link")?;
-    assert!(elsewhere.contains("/console/shares?new=true"), "{elsewhere}");
+    for sought in ["create+link", "new+link"] {
+        let elsewhere = yard.page(&operator, &format!("/console/find?q={sought}"))?;
+        assert!(elsewhere.contains("/console/shares?new=true"), "{sought}: {elsewhere}");
+    }
+    let pin = "ask=pin&amp;pick=alpha.mpg";
+    assert!(yard.page(&operator, "/console/find?q=pin+alpha")?.contains(pin));
+    assert!(!yard.page(&visit, "/console/find?q=pin+alpha")?.contains(pin), "a viewer may not pin");
     assert!(yard.page(&operator, "/console/find?q=cluster")?.contains("href=\"/console/cluster\""));
     let fields = ["path=movies/alpha.mpg", "ttl=1h", "owner=press-office"];
     assert_eq!(yard.post(&operator, "/console/shares/new", &fields)?.status, 200);
