@@ -66,7 +66,7 @@ fn bulk(viewer: &Viewer, query: &FilesPageQuery, model: &FilesPageModel) -> Mark
     let picked = |line: &&FileLine| query.pick.contains(&line.key);
     let bar = BulkBar {
         form: FORM,
-        picked: query.pick.len() as u64,
+        picked: model.rows.iter().filter(picked).count() as u64,
         is_all: query.all,
         matching: model.matching.unwrap_or_default(),
         shown: model.rows.len() as u64,

@@ -64,7 +64,7 @@ fn bulk(viewer: &Viewer, query: &HostsPageQuery, model: &HostsPageModel) -> Mark
     let picked = |line: &&HostLine| query.pick.contains(&line.host);
     let bar = BulkBar {
         form: FORM,
-        picked: query.pick.len() as u64,
+        picked: model.rows.iter().filter(picked).count() as u64,
         is_all: query.all,
         matching: model.matching,
         shown: model.rows.len() as u64,
@@ -193,4 +193,31 @@ fn copies_of(viewer: &Viewer, line: &HostLine) -> String {
         parts.push(hosts::COPIES_OUT.fill(language, &[("n", &count(line.copies_out))]));
     }
     if parts.is_empty() { "–".to_owned() } else { parts.join(", ") }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::tz::TimeZone;
+
+    use super::*;
+    use crate::text::Language;
+    use crate::viewer::Moment;
+
+    #[test]
+    fn links_of_the_rows_keep_those_that_the_address_picks() {
+        let mut viewer =
+            Viewer::without_session(Language::English, TimeZone::UTC, Moment::default());
+        viewer.rights.storage = true;
+        let (here, elsewhere) = ("10.4.2.31:8888".to_owned(), "10.4.2.99:8888".to_owned());
+        let query =
+            HostsPageQuery { pick: vec![here.clone(), elsewhere], ..HostsPageQuery::default() };
+        let line = HostLine { host: here, ..HostLine::default() };
+        let model = HostsPageModel { rows: vec![line], ..HostsPageModel::default() };
+        let rows = host_rows(&viewer, &query, &model).into_string();
+        let picks = "pick=10.4.2.31:8888&amp;pick=10.4.2.99:8888";
+        assert!(rows.contains(&format!("sort=disk&amp;{picks}")), "{rows}");
+        assert!(rows.contains(&format!("{picks}&amp;why=10.4.2.31:8888")), "{rows}");
+        // The form of the bar sends the rows of the page only.
+        assert!(rows.contains("data-picked=\"1\""), "{rows}");
+    }
 }

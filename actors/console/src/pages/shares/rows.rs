@@ -61,7 +61,7 @@ fn bulk(viewer: &Viewer, query: &SharesPageQuery, model: &SharesPageModel) -> Ma
     let hidden = base(query);
     let bar = BulkBar {
         form: FORM,
-        picked: query.pick.len() as u64,
+        picked: model.rows.iter().filter(|line| query.pick.contains(&line.id)).count() as u64,
         is_all: query.all,
         matching: model.page.total.unwrap_or_default(),
         shown: model.rows.len() as u64,

@@ -68,7 +68,7 @@ fn bulk(viewer: &Viewer, query: &TasksPageQuery, model: &TasksPageModel) -> Mark
     let picked = |line: &&TaskLine| query.pick.contains(&line.id);
     let bar = BulkBar {
         form: FORM,
-        picked: query.pick.len() as u64,
+        picked: model.rows.iter().filter(picked).count() as u64,
         is_all: query.all,
         matching: model.page.total.unwrap_or_default(),
         shown: model.rows.len() as u64,
