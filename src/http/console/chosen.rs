@@ -11,6 +11,7 @@ use futures::future::join_all;
 use reelyard_api::ProblemKind;
 use reelyard_console::Viewer;
 use reelyard_console::format::{count, counted};
+use reelyard_console::parts::act::{CommandLines, CurlCall, name_arguments};
 use reelyard_console::text::{CountText, common, outcomes};
 
 use super::posted_form::PostedForm;
@@ -21,6 +22,9 @@ pub const MOST_CHOSEN: usize = 10_000;
 
 /// Most names in a command line of a dialog.
 pub const MOST_IN_COMMAND: usize = 50;
+
+/// Most lines of a dialog for a command or a call that takes one thing only.
+pub const MOST_LINES: usize = 5;
 
 /// Rows that are acted on at the same time: their commits share an entry of the journal.
 pub const AT_ONCE: usize = 32;
@@ -78,6 +82,31 @@ impl<T> ChosenRows<T> {
             common::LEFT_OUT_MORE.fill(viewer.language, &values)
         };
         (self.beyond > 0).then(words)
+    }
+}
+
+/// The lines of an action on these things: one of `reelyard` that names the first [`MOST_IN_COMMAND`], and a call of
+/// `curl` for each of the first [`MOST_LINES`].
+pub fn command_lines<T>(
+    things: &[T],
+    words: &[&str],
+    name: impl Fn(&T) -> String,
+    call: impl Fn(&T) -> CurlCall,
+) -> CommandLines {
+    if things.is_empty() {
+        return CommandLines::default();
+    }
+    let named: Vec<String> = things.iter().take(MOST_IN_COMMAND).map(name).collect();
+    let in_reelyard = named.len();
+    let words = words.iter().map(|word| (*word).to_owned());
+    let curl: Vec<CurlCall> = things.iter().take(MOST_LINES).map(call).collect();
+    CommandLines {
+        reelyard: vec![words.chain(name_arguments(named)).collect()],
+        things: things.len(),
+        in_reelyard,
+        in_curl: curl.len(),
+        curl,
+        is_local: false,
     }
 }
 
@@ -180,6 +209,25 @@ mod tests {
         assert_eq!(chosen.rows.len(), MOST_CHOSEN);
         assert_eq!((chosen.unsuited, chosen.beyond), (5000, 5000));
         assert_eq!(chosen.rows[..3], [1, 2, 3]);
+    }
+
+    #[test]
+    fn lines_for_many_things_name_the_first_ones() {
+        let names: Vec<String> = (0..60).map(|number| format!("{number}.mpg")).collect();
+        let call =
+            |name: &String| CurlCall::new("PUT", format!("/files/{name}/pin"), String::new());
+        let lines = |names: &[String]| command_lines(names, &["files", "pin"], String::clone, call);
+        let many = lines(&names);
+        assert_eq!(many.reelyard[0].len(), 2 + MOST_IN_COMMAND);
+        assert_eq!(many.reelyard[0][..4], ["files", "pin", "0.mpg", "1.mpg"]);
+        assert_eq!((many.things, many.in_reelyard, many.in_curl), (60, 50, 5));
+        let paths: Vec<&str> = many.curl.iter().map(|call| call.path.as_str()).collect();
+        assert_eq!((paths.len(), paths[4]), (5, "/files/4.mpg/pin"));
+        let few = lines(&names[..3]);
+        assert_eq!((few.things, few.in_reelyard, few.in_curl, few.curl.len()), (3, 3, 3, 3));
+        let dash = lines(&["-dash.mpg".to_owned()]);
+        assert_eq!(dash.reelyard, [["files", "pin", "--", "-dash.mpg"]]);
+        assert_eq!(lines(&[]), CommandLines::default());
     }
 
     #[test]

@@ -5,7 +5,7 @@ use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 
 use super::icon::{Glyph, icon};
 use crate::address::QueryPairs;
-use crate::format::visible_text;
+use crate::format::{count, visible_text};
 use crate::text::{Language, common};
 use crate::viewer::Viewer;
 
@@ -17,6 +17,9 @@ const REASON_HEADER: &str = "Reelyard-Reason";
 
 /// The characters of a reason that are encoded in the header, besides those that are not ASCII.
 const IN_HEADER: &AsciiSet = &CONTROLS.add(b'%');
+
+/// The node that `reelyard` calls without an option.
+const LOCAL_NODE: &str = "http://127.0.0.1:8080";
 
 /// The id of the command lines that follow the fields of a form.
 pub const FOLLOWED: &str = "commands";
@@ -95,27 +98,36 @@ pub fn shell_quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', "'\\''"))
 }
 
-/// The lines that do the same as a button: one of `reelyard`, one of `curl`.
+/// The lines that do the same as a button: those of `reelyard`, and those of `curl`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CommandLines {
-    /// The arguments after `reelyard`, each unquoted.
-    pub reelyard: Vec<String>,
-    /// The same call of the API.
-    pub curl: Option<CurlCall>,
+    /// The arguments after `reelyard` of each line, unquoted.
+    pub reelyard: Vec<Vec<String>>,
+    /// The same calls of the API.
+    pub curl: Vec<CurlCall>,
+    /// Things that the button is for. 0 if all lines are for all of them.
+    pub things: usize,
+    /// Things that the lines of `reelyard` are for, the first ones.
+    pub in_reelyard: usize,
+    /// Things that the lines of `curl` are for, the first ones.
+    pub in_curl: usize,
+    /// The lines of `reelyard` read files of their own host, and call no node.
+    pub is_local: bool,
 }
 
 impl CommandLines {
     /// The words after `reelyard`, and the same call: its method, its path and its body in JSON.
     pub fn new(words: &[&str], (method, path, body): (&str, &str, &str)) -> Self {
         CommandLines {
-            reelyard: words.iter().map(|word| (*word).to_owned()).collect(),
-            curl: Some(CurlCall {
-                method: method.to_owned(),
-                path: path.to_owned(),
-                body: body.to_owned(),
-                reason: String::new(),
-            }),
+            curl: vec![CurlCall::new(method, path.to_owned(), body.to_owned())],
+            ..CommandLines::of_words(words)
         }
+    }
+
+    /// The words after `reelyard`, without a call.
+    pub fn of_words(words: &[&str]) -> Self {
+        let words = words.iter().map(|word| (*word).to_owned()).collect();
+        CommandLines { reelyard: vec![words], ..CommandLines::default() }
     }
 
     /// The same lines with this reason for the audit, if it is not empty.
@@ -123,17 +135,27 @@ impl CommandLines {
         if reason.is_empty() {
             return self;
         }
-        if !self.reelyard.is_empty() {
-            // Behind "--" are no options.
-            let end = self.reelyard.iter().position(|word| word == "--");
-            let end = end.unwrap_or(self.reelyard.len());
-            self.reelyard.insert(end, format!("--reason={reason}"));
+        for words in &mut self.reelyard {
+            *words = with_options(words, &[format!("--reason={reason}")]);
         }
-        if let Some(call) = &mut self.curl {
+        for call in &mut self.curl {
             call.reason = reason.to_owned();
         }
         self
     }
+}
+
+/// The words of a command with further options. Behind `--` are no options.
+fn with_options(words: &[String], options: &[String]) -> Vec<String> {
+    let end = words.iter().position(|word| word == "--").unwrap_or(words.len());
+    [&words[..end], options, &words[end..]].concat()
+}
+
+/// Names as the last arguments of a command. They stand behind `--` if one of them would be read as an option.
+pub fn name_arguments(names: Vec<String>) -> Vec<String> {
+    let has_dash = names.iter().any(|name| name.starts_with('-'));
+    let dashes = has_dash.then(|| "--".to_owned());
+    dashes.into_iter().chain(names).collect()
 }
 
 /// The lines that show the rows of a list. Each filter is an option of the command and a parameter of the call.
@@ -161,8 +183,11 @@ pub fn list_lines_at(
     }
     let mark = if pairs.pairs().is_empty() { "" } else { "?" };
     let path = format!("{path}{mark}{}", pairs.print());
-    let curl = Some(CurlCall { method: "GET".to_owned(), path, ..CurlCall::default() });
-    CommandLines { reelyard: words, curl }
+    CommandLines {
+        reelyard: vec![words],
+        curl: vec![CurlCall::new("GET", path, String::new())],
+        ..CommandLines::default()
+    }
 }
 
 /// A menu with the lines of commands that show the same as the page. Without lines it says that the filter has none.
@@ -191,14 +216,35 @@ pub struct CurlCall {
     pub reason: String,
 }
 
-/// Both lines with their buttons.
+impl CurlCall {
+    /// A call without a reason.
+    pub fn new(method: &str, path: String, body: String) -> Self {
+        CurlCall { method: method.to_owned(), path, body, reason: String::new() }
+    }
+}
+
+/// All lines with their buttons. Below lines that are for the first things only, it says for how many.
 pub fn command_lines(viewer: &Viewer, lines: &CommandLines) -> Markup {
     let language = viewer.language;
-    let words: Vec<String> = lines.reelyard.iter().map(|word| shell_quoted(word)).collect();
+    let left_out = |named: usize| {
+        let (n, all) = (count(named as u64), count(lines.things as u64));
+        common::LINES_OF_FIRST.fill(language, &[("n", &n), ("all", &all)])
+    };
     html! {
-        @if !words.is_empty() { (command(language, &format!("reelyard {}", words.join(" ")))) }
-        @if let Some(call) = &lines.curl { (command(language, &curl_line(viewer, call))) }
+        @for words in &lines.reelyard { (command(language, &reelyard_line(viewer, words, lines.is_local))) }
+        @if lines.in_reelyard < lines.things { p.muted { (left_out(lines.in_reelyard)) } }
+        @for call in &lines.curl { (command(language, &curl_line(viewer, call))) }
+        @if lines.in_curl < lines.things { p.muted { (left_out(lines.in_curl)) } }
     }
+}
+
+/// The line names the node, so that it needs no context on the host where it is pasted.
+fn reelyard_line(viewer: &Viewer, words: &[String], is_local: bool) -> String {
+    let is_clear = is_local || viewer.origin.is_empty() || viewer.origin == LOCAL_NODE;
+    let url = if is_clear { vec![] } else { vec!["--url".to_owned(), viewer.origin.clone()] };
+    let words = with_options(words, &url);
+    let words: Vec<String> = words.iter().map(|word| shell_quoted(word)).collect();
+    format!("reelyard {}", words.join(" "))
 }
 
 /// The lines of a form whose fields they follow. The script asks for the element again after a field was changed.
@@ -244,22 +290,68 @@ mod tests {
     #[test]
     fn a_reason_is_an_option_and_a_header() {
         let lines = |words: &[&str]| CommandLines::new(words, ("POST", "/x", ""));
-        let words = |words: &[&str], reason: &str| lines(words).with_reason(reason).reelyard;
+        let words =
+            |words: &[&str], reason: &str| lines(words).with_reason(reason).reelyard.concat();
         assert_eq!(words(&["tasks", "retry", "7"], "a b"), ["tasks", "retry", "7", "--reason=a b"]);
         assert_eq!(words(&["share", "--", "-x"], "a"), ["share", "--reason=a", "--", "-x"]);
         assert_eq!(words(&["tasks"], ""), ["tasks"]);
-        assert_eq!(words(&[], "a"), [""; 0]);
-        assert_eq!(lines(&[]).with_reason("a").curl.unwrap().reason, "a");
+        assert_eq!(lines(&[]).with_reason("a").curl[0].reason, "a");
+    }
+
+    #[test]
+    fn a_line_of_reelyard_names_its_node() {
+        let zone = jiff::tz::TimeZone::UTC;
+        let mut viewer = Viewer::without_session(Language::English, zone, Moment(0));
+        let line = |viewer: &Viewer, words: &[&str], is_local: bool| {
+            let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+            reelyard_line(viewer, &words, is_local)
+        };
+        viewer.origin = "https://[fd00::1]:8080".to_owned();
+        let url = "--url 'https://[fd00::1]:8080'";
+        assert_eq!(line(&viewer, &["hosts"], false), format!("reelyard hosts {url}"));
+        let pin = ["files", "pin", "--", "-a.mpg"];
+        assert_eq!(line(&viewer, &pin, false), format!("reelyard files pin {url} -- -a.mpg"));
+        assert_eq!(line(&viewer, &["config", "show"], true), "reelyard config show");
+        for origin in ["", LOCAL_NODE] {
+            viewer.origin = origin.to_owned();
+            assert_eq!(line(&viewer, &["hosts"], false), "reelyard hosts");
+        }
+    }
+
+    #[test]
+    fn names_that_look_like_options_stand_behind_dashes() {
+        let arguments = |names: &[&str]| {
+            name_arguments(names.iter().map(|name| (*name).to_owned()).collect()).join(" ")
+        };
+        assert_eq!(arguments(&["a", "b-c"]), "a b-c");
+        assert_eq!(arguments(&["a", "-b"]), "-- a -b");
+    }
+
+    #[test]
+    fn lines_for_the_first_things_say_so() {
+        let zone = jiff::tz::TimeZone::UTC;
+        let viewer = Viewer::without_session(Language::English, zone, Moment(0));
+        let lines = CommandLines { things: 1200, in_reelyard: 50, in_curl: 5, ..lines_of_a_test() };
+        let page = command_lines(&viewer, &lines).into_string();
+        let places = [
+            "data-copy=\"reelyard",
+            "the first 50 of 1,200",
+            "data-copy=\"curl",
+            "the first 5 of 1,200",
+        ];
+        let places = places.map(|part| page.find(part).unwrap());
+        assert!(places.is_sorted(), "{page}");
+        let all = CommandLines { things: 5, in_reelyard: 5, in_curl: 5, ..lines_of_a_test() };
+        assert!(!command_lines(&viewer, &all).into_string().contains("the first"));
+    }
+
+    fn lines_of_a_test() -> CommandLines {
+        CommandLines::new(&["tasks", "retry", "7"], ("POST", "/tasks/7/retry", ""))
     }
 
     #[test]
     fn a_call_of_curl_has_its_body() {
-        let call = CurlCall {
-            method: "POST".into(),
-            path: "/tasks".into(),
-            body: "{\"name\":\"it's\"}".into(),
-            reason: String::new(),
-        };
+        let call = CurlCall::new("POST", "/tasks".into(), "{\"name\":\"it's\"}".into());
         let zone = jiff::tz::TimeZone::UTC;
         let mut viewer = Viewer::without_session(Language::English, zone, Moment(0));
         viewer.origin = "http://10.4.1.2:8080".to_owned();
@@ -274,11 +366,7 @@ mod tests {
             "curl -X POST -H \"Authorization: Bearer $REELYARD_TOKEN\" \
              -H 'Reelyard-Reason: it'\\''s 5%25 %EA%B3%A0%EC%9E%A5' http://10.4.1.2:8080/api/v1/tasks"
         );
-        let list = CurlCall {
-            method: "GET".into(),
-            path: "/files?hot=true".into(),
-            ..CurlCall::default()
-        };
+        let list = CurlCall::new("GET", "/files?hot=true".into(), String::new());
         assert_eq!(
             curl_line(&viewer, &list),
             "curl -H \"Authorization: Bearer $REELYARD_TOKEN\" 'http://10.4.1.2:8080/api/v1/files?hot=true'"

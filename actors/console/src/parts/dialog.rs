@@ -246,10 +246,10 @@ mod tests {
             page.contains("data-follow=\"/console/tasks?ask=retry&amp;pick=7&amp;\""),
             "{page}"
         );
-        assert!(page.contains("data-copy=\"reelyard tasks retry 7\""), "{page}");
+        assert!(page.contains("data-copy=\"reelyard tasks retry 7 --url http://n:1\""), "{page}");
         let typed = viewer(&format!("{asked}&reason=disk+changed&typed="));
         let page = ask_dialog(&typed, &ask).into_string();
-        let line = "data-copy=\"reelyard tasks retry 7 '--reason=disk changed'\"";
+        let line = "data-copy=\"reelyard tasks retry 7 '--reason=disk changed' --url http://n:1\"";
         assert!(page.contains(line), "{page}");
         assert!(page.contains("-H 'Reelyard-Reason: disk changed' http://n:1/api"), "{page}");
         assert!(page.contains("name=\"reason\" value=\"disk changed\""), "{page}");

@@ -24,6 +24,7 @@ texts! {
     NO_COMMAND = "No command has this filter. Without it, the commands of the list stand here.", "이 필터에 해당하는 명령이 없습니다. 필터를 지우면 목록의 명령을 표시합니다.";
     AS_COMMAND_OF = "As command: {action}", "명령으로 보기: {action}";
     COPY_COMMAND = "Copy command: {command}", "명령 복사: {command}";
+    LINES_OF_FIRST = "Only for the first {n} of {all}.", "전체 {all}개 중 처음 {n}개에만 적용됩니다.";
     TYPE_COUNT = "Type {n} to confirm", "확인하려면 {n}을(를) 입력하십시오";
     PICK_PAGE = "Select this page", "이 페이지 모두 선택";
     PICK_ONE = "Select {name}", "선택: {name}";

@@ -84,7 +84,7 @@ fn pages_show_the_yard_in_both_languages_under_a_strict_policy(yard: &ConsoleYar
     let none = yard.page(&visit, "/console/files?q=absent")?;
     assert!(none.contains("absent"), "{none}");
     for (page, words) in [
-        ("tasks?why=alpha.mpg".to_owned(), "reelyard plan --explain alpha.mpg".to_owned()),
+        ("tasks?why=alpha.mpg".to_owned(), "reelyard plan --explain=alpha.mpg".to_owned()),
         (format!("hosts?why={host}"), format!("reelyard hosts --contains={host}")),
     ] {
         let page = yard.page(&visit, &format!("/console/{page}"))?;

@@ -195,7 +195,8 @@ mod tests {
             let query =
                 FilesPageQuery { state, host: host.to_owned(), ..FilesPageQuery::default() };
             let lines = as_commands(&query).into_iter();
-            let pair = |lines: CommandLines| (lines.reelyard.join(" "), lines.curl.unwrap().path);
+            let pair =
+                |lines: CommandLines| (lines.reelyard[0].join(" "), lines.curl[0].path.clone());
             lines.map(pair).collect::<Vec<_>>()
         };
         let pair = |words: &str, path: &str| (words.to_owned(), path.to_owned());
@@ -212,7 +213,7 @@ mod tests {
         assert_eq!(of(Some(FileStateFilter::OutOfReach), ""), [pair]);
         let named = FilesPageQuery { q: " -a b ".into(), ..FilesPageQuery::default() };
         let named = as_commands(&named).remove(0);
-        assert_eq!(named.reelyard, ["files", "--contains=-a b"]);
-        assert_eq!(named.curl.unwrap().path, "/files?contains=-a%20b");
+        assert_eq!(named.reelyard, [["files", "--contains=-a b"]]);
+        assert_eq!(named.curl[0].path, "/files?contains=-a%20b");
     }
 }

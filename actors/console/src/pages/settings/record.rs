@@ -27,10 +27,7 @@ pub fn record_panel(viewer: &Viewer, query: &SettingsPageQuery, record: &Setting
         remark: access::RECORD_IN_FORCE.fill(language, &[("version", &newest)]),
         link: None,
     };
-    let apply = CommandLines {
-        reelyard: ["config", "apply", &record.file, "--reason=REASON"].map(String::from).to_vec(),
-        curl: None,
-    };
+    let apply = CommandLines::of_words(&["config", "apply", &record.file, "--reason=REASON"]);
     let body = html! {
         div.body { p { (access::RECORD_TEXT.of(language)) } div.mt { (command_lines(viewer, &apply)) } }
         table.cards {

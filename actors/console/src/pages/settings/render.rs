@@ -65,10 +65,7 @@ fn as_commands(model: &SettingsPageModel) -> [CommandLines; 2] {
     if let Some(file) = &model.file {
         words.extend(["--config", file]);
     }
-    let show = CommandLines {
-        reelyard: words.into_iter().map(str::to_owned).collect(),
-        ..CommandLines::default()
-    };
+    let show = CommandLines { is_local: true, ..CommandLines::of_words(&words) };
     let dry_run = ("POST", "/config/reload?dry_run=true", "");
     [show, CommandLines::new(&["config", "reload", "--dry-run"], dry_run)]
 }

@@ -222,7 +222,7 @@ mod tests {
         let of = |state, q: &str, span| {
             let query = SharesPageQuery { state, q: q.to_owned(), ..SharesPageQuery::default() };
             let lines = as_commands(&viewer, &query, span);
-            lines.iter().map(|lines| lines.reelyard.join(" ")).collect::<Vec<_>>()
+            lines.iter().map(|lines| lines.reelyard[0].join(" ")).collect::<Vec<_>>()
         };
         assert_eq!(of(None, " a ", None), ["share list --state=live --contains=a"]);
         let ended = ["due", "exhausted"].map(|state| format!("share list --state={state}"));

@@ -8,7 +8,7 @@ use reelyard_console::pages::files::{
 use reelyard_console::pages::why::{
     DestinationAnswer, HeldCopy, HostObstacle, PassedReason, SourceAnswer, WhyAnswer, WhyFile,
 };
-use reelyard_console::parts::act::{CommandLines, CurlCall};
+use reelyard_console::parts::act::CommandLines;
 use reelyard_console::parts::table::RowPage;
 use reelyard_console::{Moment, Viewer};
 
@@ -133,17 +133,14 @@ pub fn explained() -> WhyFile {
             destination(31, HostObstacle::NotUp, None),
             destination(21, HostObstacle::Usable, Some(1 << 40)),
         ],
-        commands: CommandLines {
-            reelyard: ["files", "copy", NAMES[0], "--to", "10.4.2.28:8888"]
-                .map(String::from)
-                .to_vec(),
-            curl: Some(CurlCall {
-                method: "POST".into(),
-                path: "/tasks".into(),
-                body: format!("{{\"name\":\"{}\",\"destination\":\"10.4.2.28:8888\"}}", NAMES[0]),
-                ..CurlCall::default()
-            }),
-        },
+        commands: CommandLines::new(
+            &["files", "copy", NAMES[0], "--to", "10.4.2.28:8888"],
+            (
+                "POST",
+                "/tasks",
+                &format!("{{\"name\":\"{}\",\"destination\":\"10.4.2.28:8888\"}}", NAMES[0]),
+            ),
+        ),
         ..WhyFile::default()
     }
 }

@@ -73,18 +73,13 @@ pub fn links(viewer: &Viewer) -> PageParts {
             most: "5".into(),
             owner: "press".into(),
             found: FoundPath::File(9_556_302_233),
-            commands: CommandLines {
-                reelyard: [
-                    "share",
-                    "create",
-                    "movies/new/opening night (final-cut).mpg",
-                    "--ttl",
-                    "7d",
-                ]
-                .map(String::from)
-                .to_vec(),
-                curl: None,
-            },
+            commands: CommandLines::of_words(&[
+                "share",
+                "create",
+                "movies/new/opening night (final-cut).mpg",
+                "--ttl",
+                "7d",
+            ]),
             ..NewLink::default()
         }),
         ask: None,

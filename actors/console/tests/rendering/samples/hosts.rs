@@ -164,8 +164,13 @@ pub fn ask(viewer: &Viewer) -> PageParts {
         reason_label: Some("Reason (kept in the audit)".into()),
         back: "/console/hosts".into(),
         commands: CommandLines {
-            reelyard: ["hosts", "drain", "10.4.2.33:8888", "10.4.2.36:8888"].map(String::from).to_vec(),
-            curl: None,
+            things: 27,
+            in_reelyard: 2,
+            in_curl: 1,
+            ..CommandLines::new(
+                &["hosts", "drain", "10.4.2.33:8888", "10.4.2.36:8888"],
+                ("PUT", "/hosts/10.4.2.33:8888/mode", "{\"mode\":\"draining\"}"),
+            )
         },
     };
     parts(viewer, &HostsPageQuery::default(), &HostsPageModel { ask: Some(ask), ..model() })

@@ -230,11 +230,11 @@ mod tests {
             found.map_or_else(String::new, |(_, value)| (*value).to_owned())
         };
         let lines = pool_lines(&typed);
-        assert_eq!(lines.reelyard.join(" "), "box pools put gpu --size 4 --host=10.0.0.9:8888");
-        let call = lines.curl.unwrap();
+        assert_eq!(lines.reelyard[0].join(" "), "box pools put gpu --size 4 --host=10.0.0.9:8888");
+        let call = &lines.curl[0];
         assert_eq!(call.path, "/pools/gpu");
         assert_eq!(call.body, "{\"host\":\"10.0.0.9:8888\",\"size\":4}");
         let empty = pool_lines(&|_| String::new());
-        assert_eq!(empty.reelyard.join(" "), "box pools put judges --size 8");
+        assert_eq!(empty.reelyard[0].join(" "), "box pools put judges --size 8");
     }
 }

@@ -11,7 +11,7 @@ use reelyard_console::parts::dialog::{AskDialog, AskField};
 use reelyard_console::text::{common, outcomes, shares};
 use serde_json::json;
 
-use crate::http::console::chosen::{self, ChosenRows, MOST_IN_COMMAND};
+use crate::http::console::chosen::{self, ChosenRows, MOST_IN_COMMAND, MOST_LINES};
 
 /// The lifetime that an extension begins with.
 const EXTENDED_BY: &str = "7d";
@@ -97,32 +97,35 @@ pub fn of_matching(
     Some(AskDialog { values: chosen::fields(filter.pairs().print(), keys), left_out, ..dialog })
 }
 
-/// The same as lines of commands. An extension is one call for each link; the lines have the first.
+/// The same as lines of commands. An extension is one line for each link.
 fn commands(word: &str, ttl: &str, lines: &[&ShareLine]) -> CommandLines {
-    let ids = lines.iter().take(MOST_IN_COMMAND);
-    let ids: Vec<String> = ids.map(|line| line.id.clone()).collect();
-    let Some(first) = ids.first() else { return CommandLines::default() };
     if word == "extend" {
-        let words = ["share", "extend", first, "--ttl", ttl].map(str::to_owned);
-        return CommandLines {
-            reelyard: words.to_vec(),
-            curl: Some(CurlCall {
-                method: "PATCH".to_owned(),
-                path: format!("/shares/{first}"),
-                body: json!({ "ttl": ttl, "if": "greater" }).to_string(),
-                ..CurlCall::default()
-            }),
-        };
+        return extend_lines(ttl, lines);
     }
-    let words = ["share", "revoke", "--hard", "--"].map(str::to_owned);
+    let ids: Vec<&str> = lines.iter().take(MOST_IN_COMMAND).map(|line| line.id.as_str()).collect();
+    let words = [&["share", "revoke", "--hard", "--"], &*ids].concat();
+    let body = json!({ "ids": ids, "hard": true }).to_string();
     CommandLines {
-        curl: Some(CurlCall {
-            method: "POST".to_owned(),
-            path: "/shares/revoke".to_owned(),
-            body: json!({ "ids": ids, "hard": true }).to_string(),
-            ..CurlCall::default()
-        }),
-        reelyard: words.into_iter().chain(ids).collect(),
+        things: lines.len(),
+        in_reelyard: ids.len(),
+        in_curl: ids.len(),
+        ..CommandLines::new(&words, ("POST", "/shares/revoke", &body))
+    }
+}
+
+fn extend_lines(ttl: &str, lines: &[&ShareLine]) -> CommandLines {
+    let shown = &lines[..lines.len().min(MOST_LINES)];
+    let words = |line: &&ShareLine| ["share", "extend", &line.id, "--ttl", ttl].map(str::to_owned);
+    let body = json!({ "ttl": ttl, "if": "greater" }).to_string();
+    let call =
+        |line: &&ShareLine| CurlCall::new("PATCH", format!("/shares/{}", line.id), body.clone());
+    CommandLines {
+        reelyard: shown.iter().map(|line| words(line).to_vec()).collect(),
+        curl: shown.iter().map(call).collect(),
+        things: lines.len(),
+        in_reelyard: shown.len(),
+        in_curl: shown.len(),
+        is_local: false,
     }
 }
 
@@ -186,7 +189,24 @@ mod tests {
             found.map(|(_, value)| (*value).to_owned())
         };
         let commands = link_of(Duration::ZERO, &typed).commands;
-        (commands.reelyard.join(" "), commands.curl.unwrap().body)
+        (commands.reelyard[0].join(" "), commands.curl[0].body.clone())
+    }
+
+    #[test]
+    fn links_are_extended_line_by_line_and_revoked_together() {
+        let line = |number: u32| ShareLine { id: format!("id{number}"), ..ShareLine::default() };
+        let all: Vec<ShareLine> = (0..60).map(line).collect();
+        let all: Vec<&ShareLine> = all.iter().collect();
+        let extended = commands("extend", "7d", &all);
+        assert_eq!(extended.reelyard[4], ["share", "extend", "id4", "--ttl", "7d"]);
+        assert_eq!((extended.reelyard.len(), extended.curl.len()), (5, 5));
+        assert_eq!((extended.things, extended.in_reelyard, extended.in_curl), (60, 5, 5));
+        let revoked = commands("revoke", "", &all);
+        assert_eq!((revoked.reelyard.len(), revoked.reelyard[0].len()), (1, 4 + 50));
+        assert_eq!((revoked.things, revoked.in_reelyard, revoked.in_curl), (60, 50, 50));
+        assert!(
+            revoked.curl[0].body.contains("\"id49\"") && !revoked.curl[0].body.contains("id50")
+        );
     }
 
     #[test]

@@ -7,7 +7,7 @@ use reelyard_console::format::FileText;
 use reelyard_console::pages::why::{
     DestinationAnswer, HeldCopy, HostObstacle, SourceAnswer, WhyAnswer, WhyFile,
 };
-use reelyard_console::parts::act::{CommandLines, CurlCall};
+use reelyard_console::parts::act::CommandLines;
 use reelyard_core::names::FileName;
 use reelyard_yard::heartbeat::HeartbeatView;
 use reelyard_yard::task_manager::{HostUsability, HostsLeftOut, MasterState, PlanVerdict};
@@ -162,10 +162,24 @@ fn obstacle(usability: HostUsability) -> HostObstacle {
 
 fn commands(name: &FileText, key: &str) -> CommandLines {
     let path = format!("/files/{key}/explain");
+    let explained = format!("--explain={}", &**name);
     let flag = name.is_encoded.then_some("--percent-encoded");
-    let words = ["plan", "--explain", name].into_iter().chain(flag);
-    CommandLines {
-        reelyard: words.map(str::to_owned).collect(),
-        curl: Some(CurlCall { method: "GET".to_owned(), path, ..CurlCall::default() }),
+    let words: Vec<&str> = ["plan", &explained].into_iter().chain(flag).collect();
+    CommandLines::new(&words, ("GET", &path, ""))
+}
+
+#[cfg(test)]
+mod tests {
+    use reelyard_core::names::NameText;
+
+    use super::*;
+
+    #[test]
+    fn a_name_that_begins_with_a_dash_is_explained() {
+        let name = "-dash.mpg".to_owned();
+        let name = file_text(NameText { name, percent_encoded: false });
+        let lines = commands(&name, "-dash.mpg");
+        assert_eq!(lines.reelyard, [["plan", "--explain=-dash.mpg"]]);
+        assert_eq!(lines.curl[0].path, "/files/-dash.mpg/explain");
     }
 }

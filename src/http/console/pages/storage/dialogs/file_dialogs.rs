@@ -4,7 +4,7 @@ use reelyard_console::Viewer;
 use reelyard_console::address::ROOT;
 use reelyard_console::format::{bytes, counted};
 use reelyard_console::pages::files::FilesPageQuery;
-use reelyard_console::parts::act::{CommandLines, CurlCall};
+use reelyard_console::parts::act::{CommandLines, CurlCall, name_arguments};
 use reelyard_console::parts::dialog::{AskDialog, NAMES_LISTED};
 use reelyard_console::text::{Text, common, outcomes};
 use reelyard_core::host::HostAddr;
@@ -12,7 +12,7 @@ use reelyard_core::names::{FileId, FileName, NameText};
 use roaring::RoaringBitmap;
 use serde_json::json;
 
-use crate::http::console::chosen::{self, ChosenRows, MOST_IN_COMMAND};
+use crate::http::console::chosen::{self, ChosenRows, MOST_IN_COMMAND, MOST_LINES};
 use crate::http::node_state::NodeHttpState;
 use crate::http::overview::PlacedFiles;
 
@@ -167,40 +167,56 @@ fn placed_and_copied(state: &NodeHttpState) -> (RoaringBitmap, RoaringBitmap) {
     (placed, copied.map(|file| file.0).collect())
 }
 
-/// The same as lines of commands. A call of `curl` and a command that copies are for one file: the lines have the first.
-/// A copy goes to the destination with the most room.
+/// The same as lines of commands. A call of `curl` and a command that copies are for one file each.
 fn commands(state: &NodeHttpState, ask: &str, names: &[FileName]) -> CommandLines {
-    let Some(first) = names.first() else { return CommandLines::default() };
-    let method = match ask {
-        "pin" => "PUT",
-        "unpin" => "DELETE",
-        _ => return copy_lines(first, roomiest(state, first)),
-    };
-    let named = &names[..names.len().min(MOST_IN_COMMAND)];
-    let texts: Vec<NameText> = named.iter().map(FileName::to_text).collect();
-    // The flag is for all names.
-    let are_encoded = texts.iter().any(|text| text.percent_encoded);
-    let shown: Vec<String> = match are_encoded {
-        true => named.iter().map(FileName::to_percent).collect(),
-        false => texts.into_iter().map(|text| text.name).collect(),
-    };
-    let flag = are_encoded.then(|| "--percent-encoded".to_owned());
-    let path = format!("/files/{}/pin", first.to_percent());
-    CommandLines {
-        reelyard: ["files", ask].map(str::to_owned).into_iter().chain(shown).chain(flag).collect(),
-        curl: Some(CurlCall { method: method.to_owned(), path, ..CurlCall::default() }),
+    if matches!(ask, "pin" | "unpin") {
+        return pin_lines(ask, names);
     }
+    let shown = &names[..names.len().min(MOST_LINES)];
+    let mut lines = match ask {
+        // The node copies a held file only if it is pinned.
+        "pin_copy" => pin_lines("pin", shown),
+        _ => CommandLines::default(),
+    };
+    for name in shown {
+        let copy = copy_lines(name, roomiest(state, name));
+        lines.reelyard.extend(copy.reelyard);
+        lines.curl.extend(copy.curl);
+    }
+    CommandLines { things: names.len(), in_reelyard: shown.len(), in_curl: shown.len(), ..lines }
 }
 
+fn pin_lines(ask: &str, names: &[FileName]) -> CommandLines {
+    // The flag is for all names.
+    let mut named = names.iter().take(MOST_IN_COMMAND);
+    let are_encoded = named.any(|name| name.to_text().percent_encoded);
+    let words: &[&str] = match are_encoded {
+        true => &["files", ask, "--percent-encoded"],
+        false => &["files", ask],
+    };
+    let shown = |name: &FileName| match are_encoded {
+        true => name.to_percent(),
+        false => name.to_text().name,
+    };
+    let method = if ask == "pin" { "PUT" } else { "DELETE" };
+    let call = |name: &FileName| {
+        CurlCall::new(method, format!("/files/{}/pin", name.to_percent()), String::new())
+    };
+    chosen::command_lines(names, words, shown, call)
+}
+
+/// The lines that copy one file to the destination with the most room.
 fn copy_lines(name: &FileName, to: Option<HostAddr>) -> CommandLines {
     let to = to.map_or("10.0.0.21:8888".to_owned(), |host| host.to_string());
     let NameText { name, percent_encoded } = name.to_text();
     let mut body = json!({ "name": name, "destination": to });
-    let mut words = vec!["files", "copy", &name, "--to", &to];
+    let mut words = vec!["files", "copy", "--to", &to];
     if percent_encoded {
         body["percent_encoded"] = json!(true);
         words.push("--percent-encoded");
     }
+    let arguments = name_arguments(vec![name]);
+    words.extend(arguments.iter().map(String::as_str));
     CommandLines::new(&words, ("POST", "/tasks", &body.to_string()))
 }
 
@@ -215,4 +231,41 @@ fn roomiest(state: &NodeHttpState, name: &FileName) -> Option<HostAddr> {
     let takes = tasks.hosts.iter().filter(|host| host.role.is_destination() && !holds(&host.host));
     let takes = takes.filter(|host| host.record.takes_copies() && host.room.is_some());
     takes.max_by_key(|host| host.room).map(|host| host.host)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(texts: &[&[u8]]) -> Vec<FileName> {
+        texts.iter().map(|text| FileName::new(*text).unwrap()).collect()
+    }
+
+    #[test]
+    fn a_name_that_begins_with_a_dash_is_no_option() {
+        let line = |texts: &[&[u8]]| pin_lines("pin", &names(texts)).reelyard[0].join(" ");
+        assert_eq!(line(&[b"a.mpg"]), "files pin a.mpg");
+        assert_eq!(line(&[b"a.mpg", b"-dash.mpg"]), "files pin -- a.mpg -dash.mpg");
+        let encoded = line(&[b"-dash.mpg", b"\xff.mpg"]);
+        assert_eq!(encoded, "files pin --percent-encoded -- -dash.mpg %FF.mpg");
+        let copy = |text: &[u8]| copy_lines(&names(&[text])[0], None).reelyard[0].join(" ");
+        assert_eq!(copy(b"a.mpg"), "files copy --to 10.0.0.21:8888 a.mpg");
+        assert_eq!(copy(b"-dash.mpg"), "files copy --to 10.0.0.21:8888 -- -dash.mpg");
+        for line in [line(&[b"-dash.mpg"]), copy(b"-dash.mpg")] {
+            let words: Vec<&str> = ["reelyard"].into_iter().chain(line.split(' ')).collect();
+            assert!(crate::cli::command().try_get_matches_from(words).is_ok(), "{line}");
+        }
+    }
+
+    #[test]
+    fn a_call_is_shown_for_each_of_the_first_files() {
+        let texts: Vec<String> = (0..7).map(|number| format!("{number}.mpg")).collect();
+        let texts: Vec<&[u8]> = texts.iter().map(|text| text.as_bytes()).collect();
+        let lines = pin_lines("unpin", &names(&texts));
+        assert_eq!((lines.things, lines.in_reelyard, lines.in_curl), (7, 7, 5));
+        assert_eq!(
+            (lines.curl[4].method.as_str(), lines.curl[4].path.as_str()),
+            ("DELETE", "/files/4.mpg/pin")
+        );
+    }
 }

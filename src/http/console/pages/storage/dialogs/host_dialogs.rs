@@ -9,7 +9,7 @@ use reelyard_console::parts::dialog::{AskDialog, NAMES_LISTED};
 use reelyard_console::text::{common, hosts as words, outcomes};
 
 use crate::http::console::changed_meanwhile::SEEN;
-use crate::http::console::chosen::{self, ChosenRows, MOST_IN_COMMAND};
+use crate::http::console::chosen::{self, ChosenRows};
 
 /// The dialog of an action on these hosts, by its word in an address. None for an unknown word, and without hosts.
 /// `back` is the page without the dialog.
@@ -124,26 +124,21 @@ fn values(line: &HostLine) -> [(String, String); 2] {
     [("pick".to_owned(), line.host.clone()), (SEEN.to_owned(), key(line))]
 }
 
-/// The same as lines of commands. `curl` makes one call for each host; the line has the first.
+/// The same as lines of commands. `curl` makes one call for each host.
 fn commands(word: &str, mode: &str, lines: &[HostLine]) -> CommandLines {
-    if lines.is_empty() {
-        return CommandLines::default();
-    }
     let command = match word {
         "active" => "activate",
         "maintenance" => "maintain",
         word => word,
     };
-    let command = ["hosts", command].into_iter().map(str::to_owned);
-    let hosts = lines.iter().take(MOST_IN_COMMAND).map(|line| line.host.clone());
-    let curl = lines.first().map(|line| {
+    let call = |line: &HostLine| {
         let host = encoded(&line.host);
         let (method, path, body) = match word {
             "remove" => ("DELETE", format!("/hosts/{host}"), String::new()),
             "adopt" | "reset" | "probe" => ("POST", format!("/hosts/{host}/{word}"), String::new()),
             _ => ("PUT", format!("/hosts/{host}/mode"), format!("{{\"mode\":\"{mode}\"}}")),
         };
-        CurlCall { method: method.to_owned(), path, body, ..CurlCall::default() }
-    });
-    CommandLines { reelyard: command.chain(hosts).collect(), curl }
+        CurlCall::new(method, path, body)
+    };
+    chosen::command_lines(lines, &["hosts", command], |line| line.host.clone(), call)
 }

@@ -3,10 +3,12 @@
 use reelyard_console::Viewer;
 use reelyard_console::address::{ROOT, encoded};
 use reelyard_console::pages::hosts::HostsPageQuery;
-use reelyard_console::parts::act::CommandLines;
+use reelyard_console::parts::act::{CommandLines, CurlCall};
 use reelyard_console::parts::dialog::{AskDialog, AskField};
 use reelyard_console::text::{outcomes, states};
 use serde_json::json;
+
+use crate::http::console::chosen;
 
 /// The word of this dialog in addresses.
 pub const ADD: &str = "add";
@@ -62,14 +64,16 @@ pub fn separated(addresses: &str) -> impl Iterator<Item = &str> {
     addresses.split(is_between).filter(|address| !address.is_empty())
 }
 
-/// The same as lines of commands. `curl` makes one call for each host; the line has the first.
+/// The same as lines of commands. `curl` makes one call for each host.
 fn lines(addresses: &str, role: &str) -> CommandLines {
     let role = if role.is_empty() { "destination" } else { role };
     let typed: Vec<&str> = separated(addresses).collect();
     let hosts = if typed.is_empty() { vec!["10.0.0.21:8888"] } else { typed };
-    let path = format!("/hosts/{}", encoded(hosts[0]));
-    let words = [vec!["hosts", "add"], hosts, vec!["--role", role]].concat();
-    CommandLines::new(&words, ("PUT", &path, &json!({ "role": role }).to_string()))
+    let body = json!({ "role": role }).to_string();
+    let call =
+        |host: &&str| CurlCall::new("PUT", format!("/hosts/{}", encoded(host)), body.clone());
+    let words = ["hosts", "add", "--role", role];
+    chosen::command_lines(&hosts, &words, |host| (*host).to_owned(), call)
 }
 
 #[cfg(test)]
@@ -79,11 +83,14 @@ mod tests {
     #[test]
     fn the_lines_follow_the_addresses_and_the_role() {
         let lines = lines(" 10.0.0.1:8888,10.0.0.2:8888\n", "both");
-        let words = ["hosts", "add", "10.0.0.1:8888", "10.0.0.2:8888", "--role", "both"];
-        assert_eq!(lines.reelyard, words);
-        let call = lines.curl.unwrap();
-        assert_eq!((call.method.as_str(), call.body.as_str()), ("PUT", "{\"role\":\"both\"}"));
-        assert_eq!(call.path, "/hosts/10.0.0.1:8888");
-        assert_eq!(super::lines("", "").reelyard.last().map(String::as_str), Some("destination"));
+        let words = ["hosts", "add", "--role", "both", "10.0.0.1:8888", "10.0.0.2:8888"];
+        assert_eq!(lines.reelyard, [words]);
+        let calls = lines.curl;
+        assert!(
+            calls.iter().all(|call| call.method == "PUT" && call.body == "{\"role\":\"both\"}")
+        );
+        let paths: Vec<&str> = calls.iter().map(|call| call.path.as_str()).collect();
+        assert_eq!(paths, ["/hosts/10.0.0.1:8888", "/hosts/10.0.0.2:8888"]);
+        assert_eq!(super::lines("", "").reelyard[0][3], "destination");
     }
 }

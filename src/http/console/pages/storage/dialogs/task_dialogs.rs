@@ -13,7 +13,7 @@ use reelyard_console::text::{common, outcomes, tasks as words};
 use reelyard_protocol::worker::TaskId;
 use reelyard_yard::task_manager::{Task, TaskState};
 
-use crate::http::console::chosen::{self, ChosenRows, MOST_IN_COMMAND};
+use crate::http::console::chosen::{self, ChosenRows};
 use crate::http::console::pages::storage::failures;
 use crate::http::node_state::NodeHttpState;
 
@@ -140,19 +140,14 @@ pub fn chosen_tasks(
     ChosenRows::of(all.into_iter().rev().filter(is_chosen), is_suited).map(Arc::clone)
 }
 
-/// The same as lines of commands. `curl` makes one call for each task; the line has the first.
+/// The same as lines of commands. `curl` makes one call for each task.
 fn commands(word: &str, tasks: &[Arc<Task>]) -> CommandLines {
-    if tasks.is_empty() {
-        return CommandLines::default();
-    }
-    let ids = tasks.iter().take(MOST_IN_COMMAND).map(|task| key(task));
-    let words = ["tasks", word].into_iter().map(str::to_owned);
-    let curl = tasks.first().map(|task| {
+    let call = |task: &Arc<Task>| {
         let (method, path) = match word {
             "cancel" => ("DELETE", format!("/tasks/{}", task.id)),
             _ => ("POST", format!("/tasks/{}/retry", task.id)),
         };
-        CurlCall { method: method.to_owned(), path, ..CurlCall::default() }
-    });
-    CommandLines { reelyard: words.chain(ids).collect(), curl }
+        CurlCall::new(method, path, String::new())
+    };
+    chosen::command_lines(tasks, &["tasks", word], |task| key(task), call)
 }
