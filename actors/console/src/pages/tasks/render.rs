@@ -85,7 +85,7 @@ pub fn failures(viewer: &Viewer, query: &TasksPageQuery, model: &TasksPageModel)
                 h2 { (tasks::BY_CAUSE.of(language)) }
                 span.sub { (remark) }
                 @if viewer.rights.storage && retryable > 0 {
-                    div.acts { a.btn.sm href=(ask) { (tasks::RETRY_ALL.fill(language, &[("n", &count(retryable))])) } }
+                    div.acts { a.btn.sm href=(ask) { (counted(language, tasks::RETRY_ALL, retryable)) } }
                 }
             }
             ul { @for cause in model.causes.iter().take(CAUSES) { (cause_row(viewer, cause)) } }
@@ -242,7 +242,7 @@ mod tests {
 
     use super::*;
     use crate::text::Language;
-    use crate::viewer::Moment;
+    use crate::viewer::{Moment, ViewerRights};
 
     #[test]
     fn causes_that_are_not_named_lead_to_all_failures() {
@@ -255,5 +255,19 @@ mod tests {
         let more = "href=\"/console/tasks?state=failed\">and 2 more<";
         assert!(shown(CAUSES + 2).contains(more), "{}", shown(CAUSES + 2));
         assert!(!shown(CAUSES).contains(" more<"));
+    }
+
+    #[test]
+    fn the_button_that_retries_counts_the_copies() {
+        let rights = ViewerRights { storage: true, ..ViewerRights::default() };
+        let viewer = Viewer::without_session(Language::English, TimeZone::UTC, Moment::default());
+        let viewer = Viewer { rights, ..viewer };
+        let shown = |retryable: u64| {
+            let causes = vec![FailureCause { retryable, ..FailureCause::default() }];
+            let model = TasksPageModel { causes, ..TasksPageModel::default() };
+            failures(&viewer, &TasksPageQuery::default(), &model).into_string()
+        };
+        assert!(shown(1).contains(">Retry 1 that can be…<"), "{}", shown(1));
+        assert!(shown(2).contains(">Retry all 2 that can be…<"));
     }
 }

@@ -7,7 +7,6 @@ texts! {
     SENTENCE_FAILED = "In the last hour {done} were done and {failed} failed, by {causes}.", "지난 1시간 동안 완료 {done}, 실패 {failed}, {causes}.";
     SENTENCE_GOOD = "In the last hour {done} were done and none failed.", "지난 1시간 동안 완료 {done}, 실패 없음.";
     BY_CAUSE = "Failed in the last hour, by cause", "지난 1시간 실패, 원인별";
-    RETRY_ALL = "Retry all {n} that can be…", "가능한 {n}건 모두 다시 시도…";
     RETRY_N = "Retry {n}", "{n}건 다시 시도";
     CAUSE_GONE = "a cause of more than an hour ago", "1시간 넘게 지난 원인";
     SHOW = "Show", "보기";
@@ -43,5 +42,6 @@ texts! {
 
 count_texts! {
     ASK_CANCEL = "Cancel {n} copy?" | "Cancel {n} copies?", "복사 {n}건을 취소하시겠습니까?";
+    RETRY_ALL = "Retry {n} that can be…" | "Retry all {n} that can be…", "가능한 {n}건 모두 다시 시도…";
     ASK_RETRY = "Retry {n} copy?" | "Retry {n} copies?", "복사 {n}건을 다시 시도하시겠습니까?";
 }
