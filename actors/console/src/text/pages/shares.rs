@@ -25,6 +25,7 @@ texts! {
     PATH = "Path", "경로";
     ENDS_IN = "Ends in", "만료까지";
     ENDS = "Ends", "만료 시각";
+    ENDS_AT = "ends {at}", "만료 {at}";
     NEVER_ENDS = "without end", "만료 없음";
     DOWNLOADS = "Downloads", "다운로드";
     PASSWORD = "Password", "비밀번호";

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use reelyard_console::Viewer;
 use reelyard_console::address::ROOT;
-use reelyard_console::format::counted;
+use reelyard_console::format::{counted, day_and_time, visible_text};
 use reelyard_console::pages::shares::{NewLink, ShareCondition, ShareLine, SharesPageQuery};
 use reelyard_console::parts::act::{CommandLines, CurlCall};
-use reelyard_console::parts::dialog::{AskDialog, AskField};
+use reelyard_console::parts::dialog::{AskDialog, AskField, NAMES_LISTED};
 use reelyard_console::text::{common, outcomes, shares};
 use serde_json::json;
 
@@ -39,7 +39,7 @@ pub fn of_word(
         left_out.push(outcomes::LEFT_OUT_ENDED.fill(language, &[("links", &ended)]));
     }
     let dialog = AskDialog {
-        names: working.iter().map(|line| (line.path.clone(), line.owner.clone())).collect(),
+        names: working.iter().take(NAMES_LISTED).map(|line| named(line, viewer)).collect(),
         things: n,
         left_out,
         action: format!("{ROOT}/share-actions/{word}"),
@@ -76,6 +76,18 @@ pub fn of_word(
         }),
         _ => None,
     }
+}
+
+/// The path of a link, with its end and its owner: several links may lead to one path.
+fn named(line: &ShareLine, viewer: &Viewer) -> (String, String) {
+    let mut remark = match line.ends {
+        Some(ends) => shares::ENDS_AT.fill(viewer.language, &[("at", &day_and_time(viewer, ends))]),
+        None => shares::NEVER_ENDS.of(viewer.language).to_owned(),
+    };
+    if !line.owner.is_empty() {
+        remark.push_str(&format!(" · {}", visible_text(&line.owner)));
+    }
+    (line.path.clone(), remark)
 }
 
 /// The dialog of the action of a page on all links that match its filter.
@@ -181,6 +193,10 @@ fn create_commands(link: &NewLink) -> CommandLines {
 
 #[cfg(test)]
 mod tests {
+    use jiff::tz::TimeZone;
+    use reelyard_console::Moment;
+    use reelyard_console::text::Language;
+
     use super::*;
 
     fn lines(fields: &[(&str, &str)]) -> (String, String) {
@@ -190,6 +206,23 @@ mod tests {
         };
         let commands = link_of(Duration::ZERO, &typed).commands;
         (commands.reelyard[0].join(" "), commands.curl[0].body.clone())
+    }
+
+    #[test]
+    fn links_of_one_path_are_told_apart_by_end_and_owner() {
+        let mut viewer = Viewer::without_session(Language::English, TimeZone::UTC, Moment(0));
+        let mut line = ShareLine { path: "movies/a b.mpg".to_owned(), ..ShareLine::default() };
+        let remark = |viewer: &Viewer, line: &ShareLine| named(line, viewer).1;
+        assert_eq!(remark(&viewer, &line), "without end");
+        line.ends = Some(Moment(86_400_000));
+        assert_eq!(remark(&viewer, &line), "ends Fri 2 Jan 00:00");
+        line.owner = "press".to_owned();
+        assert_eq!(remark(&viewer, &line), "ends Fri 2 Jan 00:00 · press");
+        viewer.language = Language::Korean;
+        assert!(remark(&viewer, &line).starts_with("만료 "));
+        let query = SharesPageQuery { ask: "revoke".to_owned(), ..SharesPageQuery::default() };
+        let ask = of_word(&query, &vec![line; 25], "", &viewer).unwrap();
+        assert_eq!((ask.names.len(), ask.things), (NAMES_LISTED, 25));
     }
 
     #[test]
