@@ -47,6 +47,28 @@ impl ConsoleYard {
         Ok(self.curl(&["-H", &visit.cookie, "-b", &jar, "/console/guide"])?.body)
     }
 
+    /// Checks that the way back on this page has its lines in the dialog of the opposite action, for these files.
+    fn check_way_back(
+        &self,
+        visit: &Visit,
+        page: &str,
+        opposite: &str,
+        names: &[&str],
+    ) -> Result<()> {
+        let toast = page.split("data-toast").nth(1).context("no toast")?;
+        let toast = toast.split("data-dismiss").next().context("no end")?;
+        let mut dialogs = values(toast, "href");
+        dialogs.retain(|link| link.contains("ask="));
+        ensure!(dialogs.len() == 1, "{toast}");
+        let dialog = self.page(visit, &dialogs[0])?;
+        let lines = values(&dialog, "data-copy");
+        let begin = format!("reelyard files {opposite} ");
+        let line = lines.iter().find(|line| line.starts_with(&begin)).context("no line")?;
+        ensure!(names.iter().all(|name| line.contains(name)), "{line}");
+        ensure!(self.check_shown_lines(visit, &dialogs)? >= 2);
+        Ok(())
+    }
+
     /// The rows of a list of the API.
     fn items(&self, path: &str) -> Result<Vec<Value>> {
         let answer = self.curl(&["-H", &self.ground.bearer(), path])?;
@@ -108,43 +130,38 @@ fn all_files_that_match_are_pinned_unless_they_changed_meanwhile(yard: &ConsoleY
     let alpha = "/console/files/alpha.mpg";
     let undo = format!("formaction=\"{alpha}/unpin\"");
     let again = yard.post_and_look(&visit, &format!("{alpha}/pin"), &[])?;
-    assert!(again.contains("Pinned: 1") && !again.contains(&undo), "{again}");
+    let none = "Pinned: 0. Left out, because they are pinned already: 1 file.";
+    assert!(again.contains(none) && !again.contains(&undo), "{again}");
     yard.post_and_look(&visit, &format!("{alpha}/unpin"), &[])?;
     let first = yard.post_and_look(&visit, &format!("{alpha}/pin"), &[])?;
     assert!(first.contains("Pinned: 1") && first.contains(&undo), "{first}");
+    yard.check_way_back(&visit, &first, "unpin", &FILES[..1])?;
+
+    // Picked files that are pinned already are left out, as among all that match.
+    let ask = "/console/files?ask=pin&pick=alpha.mpg&pick=beta%2520gamma.mpg";
+    let says = ["Pin 1 file?", "Left out, because they are pinned already: 1 file."];
+    let pinned = yard.confirm(&visit, ask, &says, NOTHING)?;
+    assert!(pinned.contains("Pinned: 1"), "{pinned}");
+    let in_vain = yard.page(&visit, ask)?;
+    assert!(in_vain.contains("Nothing is left to act on"), "{in_vain}");
+    let ask = ask.replace("ask=pin", "ask=unpin");
+    let other = || yard.post(&visit, &format!("{alpha}/unpin"), &[]).map(drop);
+    let unpinned = yard.confirm(&visit, &ask, &["Unpin 2 files?"], other)?;
+    let one = "No longer pinned: 1. Left out, because they are not pinned: 1 file.";
+    assert!(unpinned.contains(one), "{unpinned}");
 
     // The way back of an action on several files leaves out those that it did not change.
     let several: Vec<String> =
         ["alpha.mpg", "beta%20gamma.mpg"].map(|name| format!("pick={name}")).into();
     let several: Vec<&str> = several.iter().map(String::as_str).collect();
-    yard.post_and_look(&visit, &format!("{alpha}/unpin"), &[])?;
-    yard.post_and_look(&visit, "/console/files/beta%20gamma.mpg/unpin", &[])?;
     let pinned = yard.post_and_look(&visit, "/console/file-actions/pin", &several)?;
     let undo = value(pinned.split("data-toast").nth(1).context("no toast")?, "formaction=\"");
     let undo = undo.context("no way back")?;
+    yard.check_way_back(&visit, &pinned, "unpin", &FILES[..2])?;
     assert!(undo.contains("alpha.mpg") && undo.contains("gamma.mpg"), "{undo}");
     let unpinned = yard.post_and_look(&visit, &undo, &[])?;
     assert!(unpinned.contains("No longer pinned: 2"), "{unpinned}");
-
-    // Each way back has its lines in the dialog of the opposite action.
-    for (page, opposite, names) in [
-        (&first, "unpin", &FILES[..1]),
-        (&pinned, "unpin", &FILES[..2]),
-        (&unpinned, "pin", &FILES[..2]),
-    ] {
-        let toast = page.split("data-toast").nth(1).context("no toast")?;
-        let toast = toast.split("data-dismiss").next().context("no end")?;
-        let mut dialogs = values(toast, "href");
-        dialogs.retain(|link| link.contains("ask="));
-        assert_eq!(dialogs.len(), 1, "{toast}");
-        let dialog = yard.page(&visit, &dialogs[0])?;
-        let lines = values(&dialog, "data-copy");
-        let begin = format!("reelyard files {opposite} ");
-        let line = lines.iter().find(|line| line.starts_with(&begin)).context("no line")?;
-        assert!(names.iter().all(|name| line.contains(name)), "{line}");
-        assert!(yard.check_shown_lines(&visit, &dialogs)? >= 2);
-    }
-    Ok(())
+    yard.check_way_back(&visit, &unpinned, "pin", &FILES[..2])
 }
 
 fn all_links_tasks_and_hosts_that_match_are_acted_on(yard: &ConsoleYard) -> Result<()> {

@@ -4,10 +4,10 @@ use actix_web::web::{Data, Path};
 use actix_web::{HttpRequest, HttpResponse};
 use reelyard_access::rights::AccessScope;
 use reelyard_console::address::{QueryPairs, ROOT};
-use reelyard_console::format::count;
+use reelyard_console::format::{count, counted};
 use reelyard_console::pages::files::FilesPageQuery;
 use reelyard_console::parts::notice::UndoAction;
-use reelyard_console::text::{Text, outcomes};
+use reelyard_console::text::{Text, common, outcomes};
 use reelyard_core::names::FileName;
 use reelyard_yard::task_manager::CopyFile;
 use serde::Deserialize;
@@ -48,6 +48,15 @@ impl FileAction {
             FileAction::Unpin => "unpin",
             FileAction::Copy => "copy",
             FileAction::PinCopy => "pin_copy",
+        }
+    }
+
+    /// The sentence about the files that the action did not change, with their number as `{files}`.
+    const fn left_out(self) -> Text {
+        match self {
+            FileAction::Pin => outcomes::LEFT_OUT_PINNED,
+            FileAction::Unpin => outcomes::LEFT_OUT_UNPINNED,
+            FileAction::Copy | FileAction::PinCopy => outcomes::LEFT_OUT_PLACED,
         }
     }
 
@@ -135,11 +144,18 @@ async fn act(
         Ok(changed.then_some(name))
     };
     let all = chosen::act_on_all(files, at_once, carry_out).await;
-    let acted = all.done.len() as u64;
-    let outcome = action.outcome().fill(visitor.viewer.language, &[("n", &count(acted))]);
-    let outcome = chosen::with_gone(&visitor.viewer, outcome, gone);
-    // Nothing is to be taken back where the file was pinned, or not pinned, before.
+    // Nothing was done, and is to be taken back, where the file was pinned, or not pinned, before.
     let changed: Vec<FileName> = all.done.iter().flatten().cloned().collect();
+    let acted = changed.len() as u64;
+    let language = visitor.viewer.language;
+    let mut outcome = action.outcome().fill(language, &[("n", &count(acted))]);
+    let unchanged = all.done.len() as u64 - acted;
+    if unchanged > 0 {
+        let files = counted(language, common::FILES, unchanged);
+        let left_out = action.left_out().fill(language, &[("files", &files)]);
+        outcome = format!("{outcome}. {left_out}");
+    }
+    let outcome = chosen::with_gone(&visitor.viewer, outcome, gone);
     let undo = undo(&changed, action);
     acted_on(form, &visitor.viewer, (acted, &all), outcome, undo)
 }

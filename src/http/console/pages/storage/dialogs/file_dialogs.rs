@@ -2,7 +2,7 @@
 
 use reelyard_console::Viewer;
 use reelyard_console::address::ROOT;
-use reelyard_console::format::{bytes, counted};
+use reelyard_console::format::{bytes, count, counted};
 use reelyard_console::pages::files::FilesPageQuery;
 use reelyard_console::parts::act::{CommandLines, CurlCall, name_arguments};
 use reelyard_console::parts::dialog::{AskDialog, NAMES_LISTED};
@@ -67,21 +67,20 @@ pub fn of_query(
     let words = words(&query.ask)?;
     let filed = |files: u64| counted(language, common::FILES, files);
     let mut left_out = Vec::new();
-    let (names, values) = if query.all {
-        let chosen = suited(state, query, matching());
-        if chosen.unsuited > 0 {
-            let files = filed(chosen.unsuited);
-            left_out.push(words.left_out.fill(language, &[("files", &files)]));
-        }
-        left_out.extend(chosen.beyond_words(viewer, common::FILES));
-        let keys = chosen.rows.iter().map(FileName::to_percent);
-        let values = chosen::fields(filter(query), keys);
-        (chosen.rows, values)
-    } else {
-        let picked = query.pick.iter().filter_map(|name| FileName::from_percent(name).ok());
-        let names: Vec<FileName> = picked.collect();
-        let values = names.iter().map(|name| ("pick".to_owned(), name.to_percent())).collect();
-        (names, values)
+    let chosen = match query.all {
+        true => suited(state, query, matching()),
+        false => suited_picks(state, query),
+    };
+    if chosen.unsuited > 0 {
+        let files = filed(chosen.unsuited);
+        left_out.push(words.left_out.fill(language, &[("files", &files)]));
+    }
+    left_out.extend(chosen.beyond_words(viewer, common::FILES));
+    let names = chosen.rows;
+    let keys = names.iter().map(FileName::to_percent);
+    let values = match query.all {
+        true => chosen::fields(filter(query), keys),
+        false => keys.map(|key| ("pick".to_owned(), key)).collect(),
     };
     let n = names.len() as u64;
     if n == 0 && left_out.is_empty() {
@@ -114,13 +113,20 @@ pub fn of_query(
 fn consequence(state: &NodeHttpState, text: Text, names: &[FileName], viewer: &Viewer) -> String {
     let sizes = &state.actors.catalog_view.load().master_sizes;
     let size = |name: &FileName| sizes.get(state.names.find(name.as_bytes())?);
-    let sum: u64 = names.iter().filter_map(size).sum();
+    let known: Vec<u64> = names.iter().filter_map(size).collect();
     let text = text.of(viewer.language);
-    if sum == 0 {
-        return text.to_owned();
+    let together = together(known.iter().sum(), names.len() - known.len(), viewer);
+    format!("{text} {together}").trim_end().to_owned()
+}
+
+/// The sum of the known sizes, and how many are not known. Empty if nothing is known.
+fn together(sum: u64, unknown: usize, viewer: &Viewer) -> String {
+    let (bytes, n) = (bytes(sum), count(unknown as u64));
+    match (sum, unknown) {
+        (0, _) => String::new(),
+        (_, 0) => outcomes::SUM_OF_FILES.fill(viewer.language, &[("bytes", &bytes)]),
+        _ => outcomes::SUM_AT_LEAST.fill(viewer.language, &[("bytes", &bytes), ("n", &n)]),
     }
-    let together = outcomes::SUM_OF_FILES.fill(viewer.language, &[("bytes", &bytes(sum))]);
-    format!("{text} {together}")
 }
 
 fn size(state: &NodeHttpState, name: &FileName) -> String {
@@ -146,20 +152,38 @@ pub fn suited(
     query: &FilesPageQuery,
     matching: Vec<FileId>,
 ) -> ChosenRows<FileName> {
-    let pinned: RoaringBitmap =
-        state.actors.remover_views.load().pins.keys().map(|file| file.0).collect();
-    let done = match query.ask.as_str() {
-        "pin" | "unpin" => pinned,
-        _ => {
-            let (placed, copied) = placed_and_copied(state);
-            (placed - pinned) | copied
-        }
-    };
+    let done = done(state, &query.ask);
     let is_suited = |file: &FileId| done.contains(file.0) == (query.ask == "unpin");
     ChosenRows::of(matching, is_suited).map(|file| state.names.name(file))
 }
 
-/// The files on any host, and those that are being copied. A pinned file may have a further copy.
+/// The same among the picked files. A file that the node does not know stays: the action says why it is refused.
+fn suited_picks(state: &NodeHttpState, query: &FilesPageQuery) -> ChosenRows<FileName> {
+    let done = done(state, &query.ask);
+    let is_suited = |name: &FileName| match state.names.find(name.as_bytes()) {
+        Some(file) => done.contains(file.0) == (query.ask == "unpin"),
+        None => true,
+    };
+    let picked = query.pick.iter().filter_map(|name| FileName::from_percent(name).ok());
+    ChosenRows::of(picked, is_suited)
+}
+
+/// The pinned files, or for a copy the files that the node does not copy.
+fn done(state: &NodeHttpState, ask: &str) -> RoaringBitmap {
+    let pins = &state.actors.remover_views.load().pins;
+    let pinned: RoaringBitmap = pins.keys().map(|file| file.0).collect();
+    if matches!(ask, "pin" | "unpin") {
+        return pinned;
+    }
+    let (placed, copied) = placed_and_copied(state);
+    match ask {
+        // The pin comes first, and a pinned file may have a further copy.
+        "pin_copy" => copied,
+        _ => (placed - pinned) | copied,
+    }
+}
+
+/// The files on any host, and those that are being copied.
 fn placed_and_copied(state: &NodeHttpState) -> (RoaringBitmap, RoaringBitmap) {
     let tasks = state.actors.task_views.load();
     let copied = tasks.open.values().filter_map(|task| state.names.find(task.name.as_bytes()));
@@ -235,7 +259,20 @@ fn roomiest(state: &NodeHttpState, name: &FileName) -> Option<HostAddr> {
 
 #[cfg(test)]
 mod tests {
+    use jiff::tz::TimeZone;
+    use reelyard_console::Moment;
+    use reelyard_console::text::Language;
+
     use super::*;
+
+    #[test]
+    fn a_sum_says_which_sizes_are_not_known() {
+        let viewer = Viewer::without_session(Language::English, TimeZone::UTC, Moment(0));
+        assert_eq!(together(2 << 20, 0, &viewer), "Together they have 2.0 MiB.");
+        let part = "Together they have at least 2.0 MiB. Sizes that are not known: 5.";
+        assert_eq!(together(2 << 20, 5, &viewer), part);
+        assert_eq!(together(0, 5, &viewer), "");
+    }
 
     fn names(texts: &[&[u8]]) -> Vec<FileName> {
         texts.iter().map(|text| FileName::new(*text).unwrap()).collect()
