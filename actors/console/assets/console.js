@@ -231,15 +231,17 @@
     for (; value >= 999.5 && unit < names.length - 1; unit += 1) value /= 1024;
     return value.toFixed(unit === 0 || value >= 99.95 ? 0 : 1) + ' ' + names[unit];
   }
-  function sumWords(bar, sum) {
+  // A row whose amount is not known has none: the sum is then a lower bound.
+  function sumWords(bar, sum, isAtLeast) {
     if (sum === 0 || !bar.dataset.sum) return '';
-    return ' · ' + (bar.dataset.sum === 'bytes' ? inBytes(sum) : bar.dataset.files.replace('{n}', grouped(sum)));
+    return ' · ' + (isAtLeast ? '≥ ' : '') + (bar.dataset.sum === 'bytes' ? inBytes(sum) : bar.dataset.files.replace('{n}', grouped(sum)));
   }
   function countPicked() {
     const boxes = all('input[name=pick]');
     const ticked = boxes.filter((box) => box.checked);
     const picked = ticked.length;
     const sum = ticked.reduce((before, box) => before + Number(box.dataset.amount ?? 0), 0);
+    const isAtLeast = ticked.some((box) => box.dataset.amount === undefined);
     for (const bar of all('.bulk')) {
       const every = one('[data-pick-every]', bar);
       if (every && picked === 0) every.checked = false;
@@ -248,7 +250,7 @@
       const count = one('[data-picked-count]', bar);
       if (count) setText(count, grouped(number));
       const words = one('[data-picked-sum]', bar);
-      if (words) setText(words, every?.checked ? '' : sumWords(bar, sum));
+      if (words) setText(words, every?.checked ? '' : sumWords(bar, sum, isAtLeast));
     }
     for (const box of boxes) {
       const row = box.closest('tr');

@@ -58,7 +58,7 @@ assets! {
     /// Keys, ages, selection, copying and dialogs.
     SCRIPT = "console.js", "console.js", "text/javascript; charset=utf-8",
         "reelyard", "MIT OR Apache-2.0",
-        "00a4b5d30200b3b86ad1f4721f96e64d92e4bb6b59c12e4fad24e0e76f4bf22a";
+        "e559b8c092267ad1148d2c2df1c0409c5384157e2b1354b9b858caaeffb65538";
     /// Shapes of states, and icons.
     SPRITE = "sprite.svg", "sprite.svg", "image/svg+xml",
         "reelyard", "MIT OR Apache-2.0",

@@ -83,12 +83,34 @@ impl BulkSum {
     }
 
     /// The sum in words; empty without one.
-    fn words(self, viewer: &Viewer, sum: u64) -> String {
-        match self {
+    fn words(self, viewer: &Viewer, picked: PickedSum) -> String {
+        let words = match self {
             BulkSum::None => String::new(),
-            BulkSum::Bytes => bytes(sum),
-            BulkSum::Files => counted(viewer.language, common::FILES, sum),
+            BulkSum::Bytes => bytes(picked.sum),
+            BulkSum::Files => counted(viewer.language, common::FILES, picked.sum),
+        };
+        if picked.is_at_least { format!("≥ {words}") } else { words }
+    }
+}
+
+/// What the picked rows have together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PickedSum {
+    /// The sum of the known amounts.
+    pub sum: u64,
+    /// The amount of a picked row is not known.
+    pub is_at_least: bool,
+}
+
+impl PickedSum {
+    /// The sum of the amounts of the picked rows.
+    pub fn of(amounts: impl Iterator<Item = Option<u64>>) -> Self {
+        let mut picked = PickedSum::default();
+        for amount in amounts {
+            picked.sum += amount.unwrap_or(0);
+            picked.is_at_least |= amount.is_none();
         }
+        picked
     }
 }
 
@@ -135,8 +157,8 @@ pub struct BulkBar<'a> {
     pub shown: u64,
     /// The quantity that is added up.
     pub sum: BulkSum,
-    /// The sum of the picked rows.
-    pub amount: u64,
+    /// What the picked rows have together.
+    pub amount: PickedSum,
     /// Address of the page without picked rows.
     pub clear: &'a str,
 }
@@ -152,7 +174,7 @@ pub fn bulk_bar(viewer: &Viewer, bar: &BulkBar<'_>, actions: Markup) -> Markup {
             span {
                 b data-picked-count { (count(chosen)) } " " (common::PICKED.of(language))
                 span.muted data-picked-sum {
-                    @if !bar.is_all && bar.amount > 0 { " · " (bar.sum.words(viewer, bar.amount)) }
+                    @if !bar.is_all && bar.amount.sum > 0 { " · " (bar.sum.words(viewer, bar.amount)) }
                 }
             }
             @if more {
@@ -177,4 +199,26 @@ pub fn bulk_button(form: &str, action: &str, words: &str) -> Markup {
 fn new_rows(viewer: &Viewer, address: &str) -> Markup {
     let words = common::NEW_ROWS.of(viewer.language);
     html! { div data-new-rows=(words) hidden role="status" { a.newrows href=(address) {} } }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::tz::TimeZone;
+
+    use super::*;
+    use crate::text::Language;
+    use crate::viewer::Moment;
+
+    #[test]
+    fn a_sum_with_an_amount_that_is_not_known_is_a_lower_bound() {
+        let viewer = Viewer::without_session(Language::English, TimeZone::UTC, Moment(0));
+        let shown = |amounts: &[Option<u64>]| {
+            let amount = PickedSum::of(amounts.iter().copied());
+            let bar = BulkBar { sum: BulkSum::Bytes, amount, ..BulkBar::default() };
+            bulk_bar(&viewer, &bar, html! {}).into_string()
+        };
+        assert!(shown(&[Some(1 << 20), Some(1 << 20)]).contains(" · 2.0 MiB"));
+        assert!(shown(&[Some(2 << 20), None]).contains(" · ≥ 2.0 MiB"));
+        assert!(!shown(&[None]).contains(" · "));
+    }
 }

@@ -64,6 +64,8 @@ texts! {
     LEFT_OUT_PLACED = "Left out, because a host holds them or a task copies them: {files}.", "이미 배치되었거나 복사 중이어서 제외: {files}.";
     LEFT_OUT_MODE = "Left out, because they are in this mode already: {hosts}.", "이미 이 상태여서 제외: {hosts}.";
     SUM_OF_FILES = "Together they have {bytes}.", "합계 크기: {bytes}.";
+    SUM_AT_LEAST = "Together they have at least {bytes}. Sizes that are not known: {n}.", "합계 크기: 최소 {bytes}. 크기를 모르는 파일: {n}개.";
+    HELD_AT_LEAST = "Together they hold at least {files}. Hosts whose files are not known: {n}.", "합계 파일: 최소 {files}. 파일을 모르는 호스트: {n}대.";
     SUM_OF_HOSTS = "Together they hold {files}.", "합계 파일: {files}.";
     UNKNOWN_FILES = "The node does not know {files} of them.", "노드가 모르는 파일: {files}.";
     COPY_CANCELLED = "Copies cancelled: {n}", "복사 취소: {n}건";

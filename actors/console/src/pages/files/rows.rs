@@ -7,7 +7,9 @@ use super::query::FilesPageQuery;
 use crate::address::{ROOT, host_page};
 use crate::format::{bytes, count, counted, file_name, percent_number, short_host, visible_text};
 use crate::parts::act::command;
-use crate::parts::bulk::{BulkBar, BulkSum, PickBox, PickTable, bulk_bar, bulk_button, pick_cell};
+use crate::parts::bulk::{
+    BulkBar, BulkSum, PickBox, PickTable, PickedSum, bulk_bar, bulk_button, pick_cell,
+};
 use crate::parts::icon::Glyph;
 use crate::parts::mark::{Tone, state, tag};
 use crate::parts::notice::empty_by_filter;
@@ -71,7 +73,7 @@ fn bulk(viewer: &Viewer, query: &FilesPageQuery, model: &FilesPageModel) -> Mark
         matching: model.matching.unwrap_or_default(),
         shown: model.rows.len() as u64,
         sum: BulkSum::Bytes,
-        amount: model.rows.iter().filter(picked).filter_map(|line| line.size).sum(),
+        amount: PickedSum::of(model.rows.iter().filter(picked).map(|line| line.size)),
         clear: &hidden.address(),
     };
     html! {

@@ -8,7 +8,9 @@ use crate::address::ROOT;
 use crate::format::{age_tag, bit_rate, bytes, count, host_link, percent};
 use crate::parts::act::command;
 use crate::parts::bars::{disk_cell, link_bar};
-use crate::parts::bulk::{BulkBar, BulkSum, PickBox, PickTable, bulk_bar, bulk_button, pick_cell};
+use crate::parts::bulk::{
+    BulkBar, BulkSum, PickBox, PickTable, PickedSum, bulk_bar, bulk_button, pick_cell,
+};
 use crate::parts::mark::{Tone, state, tag};
 use crate::parts::notice::empty_by_filter;
 use crate::parts::table::{TableColumn, why_symbol};
@@ -69,7 +71,7 @@ fn bulk(viewer: &Viewer, query: &HostsPageQuery, model: &HostsPageModel) -> Mark
         matching: model.matching,
         shown: model.rows.len() as u64,
         sum: BulkSum::Files,
-        amount: model.rows.iter().filter(picked).filter_map(|line| line.files).sum(),
+        amount: PickedSum::of(model.rows.iter().filter(picked).map(|line| line.files)),
         clear: &hidden.address(),
     };
     html! {

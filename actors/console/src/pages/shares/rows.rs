@@ -7,7 +7,9 @@ use super::query::SharesPageQuery;
 use crate::address::{ROOT, SortBy, encoded};
 use crate::format::{count, counted, day_and_time, file_name, until_tag, visible_text};
 use crate::parts::act::command;
-use crate::parts::bulk::{BulkBar, BulkSum, PickBox, PickTable, bulk_bar, bulk_button, pick_cell};
+use crate::parts::bulk::{
+    BulkBar, BulkSum, PickBox, PickTable, PickedSum, bulk_bar, bulk_button, pick_cell,
+};
 use crate::parts::icon::{Glyph, icon, symbol};
 use crate::parts::mark::{Tone, state, tag};
 use crate::parts::notice::{empty, empty_by_filter};
@@ -66,7 +68,7 @@ fn bulk(viewer: &Viewer, query: &SharesPageQuery, model: &SharesPageModel) -> Ma
         matching: model.page.total.unwrap_or_default(),
         shown: model.rows.len() as u64,
         sum: BulkSum::None,
-        amount: 0,
+        amount: PickedSum::default(),
         clear: &hidden.address(),
     };
     html! {

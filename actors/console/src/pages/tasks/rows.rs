@@ -9,7 +9,9 @@ use crate::format::{age_tag, bytes, count, counted, file_name, left, node_text, 
 use crate::pages::yard::{copy_rate, flow};
 use crate::parts::act::{as_command, post_icon};
 use crate::parts::bars::progress;
-use crate::parts::bulk::{BulkBar, BulkSum, PickBox, PickTable, bulk_bar, bulk_button, pick_cell};
+use crate::parts::bulk::{
+    BulkBar, BulkSum, PickBox, PickTable, PickedSum, bulk_bar, bulk_button, pick_cell,
+};
 use crate::parts::icon::Glyph;
 use crate::parts::mark::{Tone, state, tag};
 use crate::parts::notice::{empty, empty_by_filter};
@@ -73,7 +75,7 @@ fn bulk(viewer: &Viewer, query: &TasksPageQuery, model: &TasksPageModel) -> Mark
         matching: model.page.total.unwrap_or_default(),
         shown: model.rows.len() as u64,
         sum: BulkSum::Bytes,
-        amount: model.rows.iter().filter(picked).map(|line| line.copy.size).sum(),
+        amount: PickedSum::of(model.rows.iter().filter(picked).map(|line| Some(line.copy.size))),
         clear: &hidden.address(),
     };
     html! {

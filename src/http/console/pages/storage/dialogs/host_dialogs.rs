@@ -2,7 +2,7 @@
 
 use reelyard_console::Viewer;
 use reelyard_console::address::{ROOT, encoded};
-use reelyard_console::format::counted;
+use reelyard_console::format::{count, counted};
 use reelyard_console::pages::hosts::{HostLine, HostsPageQuery};
 use reelyard_console::parts::act::{CommandLines, CurlCall};
 use reelyard_console::parts::dialog::{AskDialog, NAMES_LISTED};
@@ -53,12 +53,7 @@ fn dialog(word: &str, lines: &[HostLine], back: &str, viewer: &Viewer) -> Option
         let files = line.files.map(|files| counted(language, common::FILES, files));
         files.unwrap_or_default()
     };
-    let held: u64 = lines.iter().filter_map(|line| line.files).sum();
-    let files = counted(language, common::FILES, held);
-    let together = match n > 1 && held > 0 {
-        true => outcomes::SUM_OF_HOSTS.fill(language, &[("files", &files)]),
-        false => String::new(),
-    };
+    let together = together(lines, viewer);
     Some(AskDialog {
         question,
         consequence: format!("{} {together}", text.of(language)).trim_end().to_owned(),
@@ -82,6 +77,23 @@ fn dialog(word: &str, lines: &[HostLine], back: &str, viewer: &Viewer) -> Option
         back: back.to_owned(),
         commands: commands(word, mode, lines),
     })
+}
+
+/// The files of several hosts together, and of how many they are not known. Empty if nothing is known.
+fn together(lines: &[HostLine], viewer: &Viewer) -> String {
+    let known: Vec<u64> = lines.iter().filter_map(|line| line.files).collect();
+    let held: u64 = known.iter().sum();
+    if lines.len() < 2 || held == 0 {
+        return String::new();
+    }
+    let files = counted(viewer.language, common::FILES, held);
+    match (lines.len() - known.len()) as u64 {
+        0 => outcomes::SUM_OF_HOSTS.fill(viewer.language, &[("files", &files)]),
+        unknown => {
+            let values = [("files", files.as_str()), ("n", &count(unknown))];
+            outcomes::HELD_AT_LEAST.fill(viewer.language, &values)
+        }
+    }
 }
 
 /// The dialog of the action of a page on the picked hosts, or on all that match its filter.
