@@ -211,6 +211,7 @@ pub fn trouble(viewer: &Viewer) -> PageParts {
         recent: recent(),
         due: due(),
         links: 4212,
+        has_no_root: false,
         pools: pools(),
     };
     parts(viewer, &model)
