@@ -3,6 +3,7 @@
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
+use reelyard_console::parts::act::CREATE_POOL;
 use reelyard_integration_tests::rigs::binary;
 use reelyard_integration_tests::rigs::yard::wait_for;
 use serde_json::{Value, json};
@@ -29,6 +30,8 @@ impl ConsoleYard {
         let token = self.ground.bearer().replace("Authorization: Bearer ", "");
         let line = match line.strip_prefix("curl ") {
             Some(rest) => format!("curl -sS --fail-with-body -m 30 {rest}"),
+            // All viewers of the page share this line, and each has another address of the node.
+            None if line == CREATE_POOL => format!("{line} --url {}", self.url()),
             None => line.to_owned(),
         };
         let output = Command::new("bash")
@@ -229,10 +232,7 @@ fn the_lines_of_actions_on_links_boxes_and_access_work_as_shown() -> Result<()> 
         assert_eq!(yard.answer("/api/v1/shares")?["items"], json!([]));
 
         if word == "reelyard" {
-            // All viewers of the page share this line, and each has another address of the node.
-            let lines = yard.lines(&visit, "/console/boxes", word)?;
-            let line = lines.iter().find(|line| line.contains("pools put")).context("no line")?;
-            yard.pasted(&format!("{line} --url {}", yard.url()))?;
+            yard.paste_part(&visit, "/console/boxes", word, "pools put")?;
         }
         let pool = format!("/console/boxes?ask=new-pool&name={word}&size=2&ttl_default=5m");
         yard.paste(&visit, &pool, word)?;
