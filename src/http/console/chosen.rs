@@ -10,9 +10,10 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use futures::future::join_all;
 use reelyard_api::ProblemKind;
 use reelyard_console::Viewer;
-use reelyard_console::format::{count, counted};
+use reelyard_console::format::{count, counted, visible_text};
 use reelyard_console::parts::act::{CommandLines, CurlCall, name_arguments};
-use reelyard_console::text::{CountText, common, outcomes};
+use reelyard_console::parts::dialog::NAMES_LISTED;
+use reelyard_console::text::{CountText, Text, common, outcomes};
 
 use super::posted_form::PostedForm;
 use crate::http::problem::ProblemResponse;
@@ -110,6 +111,20 @@ pub fn command_lines<T>(
     }
 }
 
+/// The sentence about the things of an address whose dialog has nothing to act on, by their names.
+pub fn gone(viewer: &Viewer, sentence: Text, names: &[String]) -> Option<String> {
+    if names.is_empty() {
+        return None;
+    }
+    let mut shown: Vec<String> =
+        names.iter().take(NAMES_LISTED).map(|name| visible_text(name)).collect();
+    if names.len() > NAMES_LISTED {
+        let more = count((names.len() - NAMES_LISTED) as u64);
+        shown.push(common::AND_MORE.fill(viewer.language, &[("n", &more)]));
+    }
+    Some(sentence.fill(viewer.language, &[("names", &shown.join(", "))]))
+}
+
 /// The fields that a dialog sends for all rows that match this filter.
 pub fn fields(filter: String, keys: impl Iterator<Item = String>) -> Vec<(String, String)> {
     let digests: Vec<u8> = keys.flat_map(|key| digest(&key)).collect();
@@ -201,6 +216,10 @@ where
 
 #[cfg(test)]
 mod tests {
+    use jiff::tz::TimeZone;
+    use reelyard_console::Moment;
+    use reelyard_console::text::Language;
+
     use super::*;
 
     #[test]
@@ -209,6 +228,19 @@ mod tests {
         assert_eq!(chosen.rows.len(), MOST_CHOSEN);
         assert_eq!((chosen.unsuited, chosen.beyond), (5000, 5000));
         assert_eq!(chosen.rows[..3], [1, 2, 3]);
+    }
+
+    #[test]
+    fn things_that_are_gone_are_named() {
+        let viewer = Viewer::without_session(Language::English, TimeZone::UTC, Moment(0));
+        let of = |things: u32| {
+            let names: Vec<String> = (0..things).map(|number| number.to_string()).collect();
+            gone(&viewer, outcomes::GONE_TASKS, &names)
+        };
+        assert_eq!(of(0), None);
+        assert_eq!(of(1).as_deref(), Some("Tasks that do not exist: 0"));
+        let many = "Tasks that do not exist: 0, 1, 2, 3, 4, and 3 more";
+        assert_eq!(of(8).as_deref(), Some(many));
     }
 
     #[test]

@@ -11,7 +11,7 @@ use crate::parts::act::act_form;
 use crate::parts::icon::{Glyph, icon};
 use crate::parts::mark::Tone;
 use crate::parts::notice::{ActionOutcome, notice, outcome};
-use crate::text::{Text, frame, refusals, yard};
+use crate::text::{Text, frame, outcomes, refusals, yard};
 use crate::viewer::{Density, Viewer};
 
 /// Facts about the node and the page that the frame shows.
@@ -60,12 +60,21 @@ pub struct PageParts {
     pub has_verdict: bool,
     /// The page has no entry of its own in the navigation.
     pub is_beside: bool,
+    /// The things whose dialog the address asks for, and which are gone, as one sentence.
+    pub gone: Option<String>,
 }
 
 impl PageParts {
     /// A page that leaves its verdict to the frame.
     pub fn new(nav: NavPage, title: &str, content: Markup) -> PageParts {
-        PageParts { nav, title: title.to_owned(), content, has_verdict: false, is_beside: false }
+        PageParts {
+            nav,
+            title: title.to_owned(),
+            content,
+            has_verdict: false,
+            is_beside: false,
+            gone: None,
+        }
     }
 
     /// The same page, which itself says first what is wrong with the node.
@@ -76,6 +85,11 @@ impl PageParts {
     /// The same page, which is none of the navigation.
     pub fn beside(self) -> PageParts {
         PageParts { is_beside: true, ..self }
+    }
+
+    /// The same page below a notice that the things of its dialog are gone, if they are.
+    pub fn with_gone(self, gone: Option<String>) -> PageParts {
+        PageParts { gone, ..self }
     }
 
     /// The entry of the navigation that is marked.
@@ -117,6 +131,7 @@ pub fn page(parts: &PageParts, model: &FrameModel, viewer: &Viewer) -> Markup {
                         (printed_line(parts, model, viewer))
                         (stale_bar(viewer))
                         @if let Some(done) = &model.outcome { (outcome(viewer, done)) }
+                        @if let Some(gone) = &parts.gone { (gone_notice(viewer, gone)) }
                         @if !parts.has_verdict { (not_ready(viewer, &model.not_ready)) }
                         (parts.content)
                     }
@@ -156,6 +171,12 @@ fn nav_counts(model: &FrameModel) -> NavCounts {
         tasks_failed: model.tasks_failed,
         boxes_quarantined: model.boxes_quarantined,
     }
+}
+
+/// The things of the dialog in the address are gone.
+fn gone_notice(viewer: &Viewer, gone: &str) -> Markup {
+    let next = html! { p { (outcomes::GONE_NEXT.of(viewer.language)) } };
+    html! { div.mb { (notice(Tone::Warn, gone, next, html! {})) } }
 }
 
 /// The id of the notice that the node is not ready.

@@ -217,6 +217,20 @@ fn all_links_tasks_and_hosts_that_match_are_acted_on(yard: &ConsoleYard) -> Resu
     assert!(cancel.contains("Left out, because they have ended: 3 tasks."), "{cancel}");
     let retry = yard.page(&visit, "/console/tasks?ask=retry&pick=1&pick=2")?;
     assert!(!retry.contains("data-dialog"), "tasks that do not exist: {retry}");
+    // What a dialog is for may be gone: then the page says so.
+    let link = format!("/console/shares?ask=revoke&{pick}");
+    for (path, gone) in [
+        ("/console/tasks?ask=retry&pick=1&pick=2", "Tasks that do not exist: 1, 2"),
+        (link.as_str(), "Links that have ended or do not exist: "),
+        ("/console/hosts?ask=drain&pick=10.9.9.9:1", "Hosts that are not in the yard: 10.9.9.9:1"),
+        ("/console/boxes?ask=revoke&lease=77", "A lease that has ended or does not exist: 77"),
+    ] {
+        let page = yard.page(&visit, path)?;
+        let is_said = page.contains(gone) && page.contains("Choose from the list on this page.");
+        assert!(is_said && !page.contains("data-dialog"), "{path}: {page}");
+    }
+    let plain = yard.page(&visit, "/console/shares?ask=revoke")?;
+    assert!(!plain.contains("Links that have ended"), "{plain}");
 
     let host = yard.ground.destination(0).to_string();
     let ask = format!("/console/hosts?q={host}&role=destination&ask=maintenance&all=true");

@@ -70,6 +70,9 @@ pub(super) fn boxes_are_quarantined_and_leases_revoked(yard: &ConsoleYard) -> Re
     let revoke = format!("/console/leases/{id}/revoke");
     assert_eq!(yard.post(&visit, &revoke, &["reason=it hangs"])?.status, 303);
     assert_eq!(yard.read(&format!("/leases/{id}"))?["state"], "revoked");
+    let late = yard.page(&visit, &format!("/console/boxes?pool=judges&ask=revoke&lease={id}"))?;
+    let gone = format!("A lease that has ended or does not exist: {id}");
+    assert!(late.contains(&gone) && !late.contains("data-dialog"), "{late}");
 
     let number = (lease["box"].as_u64().context("no box")? + 1) % 3;
     let place = format!("/console/boxes/judges/{number}");

@@ -12,6 +12,7 @@ use reelyard_console::parts::boxes::GridBox;
 use reelyard_console::parts::dialog::AskDialog;
 use reelyard_console::parts::panel::page_sentence;
 use reelyard_console::parts::table::RowPage;
+use reelyard_console::text::outcomes;
 use reelyard_console::{Moment, Viewer};
 use reelyard_protocol::boxes::{BoxNumber, PoolName};
 
@@ -23,6 +24,7 @@ use super::box_lists::{
 use crate::http::api::box_calls::pools::views;
 use crate::http::computing::computed;
 use crate::http::console::answer;
+use crate::http::console::chosen;
 use crate::http::console::live_part::LivePart;
 use crate::http::console::posted_form::typed_in;
 use crate::http::console::refusal::ConsoleRefusal;
@@ -63,7 +65,10 @@ pub async fn show_dialog(
 
 fn parts(query: &BoxesPageQuery, model: &BoxesPageModel, viewer: &Viewer) -> PageParts {
     let title = NavPage::Boxes.title().of(viewer.language);
+    let is_gone = query.ask == "revoke" && model.ask.is_none() && !query.lease.is_empty();
+    let lease = if is_gone { vec![query.lease.clone()] } else { Vec::new() };
     PageParts::new(NavPage::Boxes, title, boxes::render(query, model, viewer))
+        .with_gone(chosen::gone(viewer, outcomes::GONE_LEASE, &lease))
 }
 
 /// The parts of the page that follow changes.

@@ -13,6 +13,7 @@ use reelyard_console::pages::shares::{
 };
 use reelyard_console::parts::table::RowPage;
 use reelyard_console::parts::timeline::EndColumn;
+use reelyard_console::text::outcomes;
 use reelyard_console::{Moment, Viewer};
 use reelyard_core::clock::Millis;
 use reelyard_core::page_order::{ItemNumber, PageRange};
@@ -24,7 +25,7 @@ use super::{new_link, share_dialogs};
 use crate::http::api::share_calls::shares::knows_its_shares;
 use crate::http::computing::computed;
 use crate::http::console::answer;
-use crate::http::console::chosen::ChosenRows;
+use crate::http::console::chosen::{self, ChosenRows};
 use crate::http::console::live_part::LivePart;
 use crate::http::console::refusal::ConsoleRefusal;
 use crate::http::console::visitor::Visitor;
@@ -81,7 +82,12 @@ pub async fn live_parts(
 /// The page around this model.
 pub fn parts(query: &SharesPageQuery, model: &SharesPageModel, viewer: &Viewer) -> PageParts {
     let content = shares::render(query, model, viewer);
+    // Without a link that works there is no dialog.
+    let is_known = matches!(query.ask.as_str(), "revoke" | "extend");
+    let is_gone = is_known && !query.all && model.ask.is_none();
+    let picked = if is_gone { query.pick.as_slice() } else { &[] };
     PageParts::new(NavPage::Shares, NavPage::Shares.title().of(viewer.language), content)
+        .with_gone(chosen::gone(viewer, outcomes::GONE_LINKS, picked))
 }
 
 /// The rows of this state of the page.

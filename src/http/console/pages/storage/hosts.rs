@@ -13,13 +13,14 @@ use reelyard_console::pages::hosts::{
 };
 use reelyard_console::parts::dialog::AskDialog;
 use reelyard_console::parts::table::RowPage;
+use reelyard_console::text::outcomes;
 use reelyard_core::host::HostAddr;
 
 use super::dialogs::{drain_dialog, host_dialogs, new_hosts};
 use super::host_obstacles;
 use crate::http::computing::computed;
 use crate::http::console::answer;
-use crate::http::console::chosen::ChosenRows;
+use crate::http::console::chosen::{self, ChosenRows};
 use crate::http::console::live_part::LivePart;
 use crate::http::console::pages::row_cursor::{cursor, first_behind};
 use crate::http::console::posted_form::typed_in;
@@ -68,7 +69,11 @@ fn parts(
     let model = model(state, query, viewer);
     let model = HostsPageModel { ask: ask.or(model.ask), ..model };
     let title = NavPage::Hosts.title().of(viewer.language);
+    let is_known = host_dialogs::WORDS.contains(&query.ask.as_str());
+    let is_gone = is_known && !query.all && model.ask.is_none();
+    let picked = if is_gone { query.pick.as_slice() } else { &[] };
     PageParts::new(NavPage::Hosts, title, hosts::render(query, &model, viewer))
+        .with_gone(chosen::gone(viewer, outcomes::GONE_HOSTS, picked))
 }
 
 /// The parts of the page that follow changes.
@@ -132,7 +137,7 @@ fn asked(
     closed: &str,
     viewer: &Viewer,
 ) -> Option<AskDialog> {
-    let chosen = chosen(lines, query);
+    let chosen = chosen_hosts(lines, query);
     let hosts = chosen.rows.clone();
     let ask = host_dialogs::of_chosen(query, chosen, closed, viewer)?;
     Some(match query.ask.as_str() {
@@ -143,10 +148,10 @@ fn asked(
 
 /// The picked hosts, or those that match the filter of a page, for which its action can do something.
 pub fn matching(state: &NodeHttpState, query: &HostsPageQuery) -> ChosenRows<HostLine> {
-    chosen(&lines(state), query)
+    chosen_hosts(&lines(state), query)
 }
 
-fn chosen(lines: &[HostLine], query: &HostsPageQuery) -> ChosenRows<HostLine> {
+fn chosen_hosts(lines: &[HostLine], query: &HostsPageQuery) -> ChosenRows<HostLine> {
     let unsuited = match query.ask.as_str() {
         "drain" => Some(HostModeWord::Draining),
         "maintenance" => Some(HostModeWord::Maintenance),

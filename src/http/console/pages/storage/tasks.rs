@@ -11,6 +11,7 @@ use reelyard_console::pages::tasks::{
     TasksPageQuery,
 };
 use reelyard_console::parts::table::RowPage;
+use reelyard_console::text::outcomes;
 use reelyard_console::{Moment, Viewer};
 use reelyard_core::host::HostAddr;
 use reelyard_protocol::worker::{Blame, TaskId};
@@ -23,6 +24,7 @@ use super::why;
 use crate::http::api::yard_calls::tasks::mentions;
 use crate::http::computing::computed;
 use crate::http::console::answer;
+use crate::http::console::chosen;
 use crate::http::console::live_part::LivePart;
 use crate::http::console::pages::host_choices::host_choices;
 use crate::http::console::pages::row_cursor::{cursor, first_behind};
@@ -45,12 +47,16 @@ pub async fn show(
     let viewer = visitor.viewer.clone();
     let render = move |state: &NodeHttpState| {
         let ask = task_dialogs::of_query(state, &query, &viewer, is_wanted);
+        let is_known = matches!(query.ask.as_str(), "retry" | "cancel");
+        let is_gone = is_known && !query.all && ask.is_none();
+        let picked = if is_gone { query.pick.as_slice() } else { &[] };
+        let gone = chosen::gone(&viewer, outcomes::GONE_TASKS, picked);
         let model = TasksPageModel { why, ask, ..model(state, &query) };
-        tasks::render(&query, &model, &viewer)
+        (tasks::render(&query, &model, &viewer), gone)
     };
-    let content = computed(&state, render).await?;
+    let (content, gone) = computed(&state, render).await?;
     let title = NavPage::Tasks.title().of(visitor.viewer.language);
-    let parts = PageParts::new(NavPage::Tasks, title, content);
+    let parts = PageParts::new(NavPage::Tasks, title, content).with_gone(gone);
     Ok(answer::live_page(&request, &state, &visitor, &parts, "tasks"))
 }
 

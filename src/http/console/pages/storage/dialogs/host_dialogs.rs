@@ -11,6 +11,10 @@ use reelyard_console::text::{common, hosts as words, outcomes};
 use crate::http::console::changed_meanwhile::SEEN;
 use crate::http::console::chosen::{self, ChosenRows};
 
+/// The words of the actions in addresses.
+pub const WORDS: [&str; 7] =
+    ["drain", "maintenance", "remove", "active", "reset", "probe", "adopt"];
+
 /// The dialog of an action on these hosts, by its word in an address. None for an unknown word, and without hosts.
 /// `back` is the page without the dialog.
 pub fn of_word(word: &str, lines: &[HostLine], back: &str, viewer: &Viewer) -> Option<AskDialog> {
