@@ -268,13 +268,13 @@ problem_kinds! {
         "the lease reached max_hold of its pool and cannot be renewed";
     BoxLeased = 409 "box-leased",
         "The box is leased: revoke the lease first",
-        "the box is leased: revoke the lease first";
+        "box 7 of pool judges is leased: revoke the lease first";
     AlreadyQuarantined = 409 "already-quarantined",
         "The box is already in quarantine",
         "box 7 of pool judges is already quarantined: unquarantine it to clean it and use it again";
     NotQuarantined = 409 "not-quarantined",
         "The box is not in quarantine",
-        "the box is not quarantined";
+        "box 7 of pool judges is not quarantined: nothing is to be done";
     Gone = 410 "gone",
         "It existed and has ended",
         "the share has ended: expired at 2026-12-31T18:00:00.000Z";

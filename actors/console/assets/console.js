@@ -44,7 +44,7 @@
     }
     noticeSilence(at);
     markStale(at);
-    showHeld();
+    showHeld(at);
   }
 
   // A page whose stream is cut says so, with the age of what it shows.
@@ -106,7 +106,8 @@
   async function sayIfSignedOut(at) {
     asked = at;
     const isOver = (await session())?.status === 401;
-    if (isOver && cut !== null && one('#session-over').hidden) showNotice('session-ended');
+    const isSaid = ['#session-over', '#session-ended'].some((notice) => !one(notice).hidden);
+    if (isOver && cut !== null && !isSaid) showNotice('session-ended');
   }
   const cutNow = () => { if (cut === null && !document.hidden) cut = now(); };
   const alive = () => {
@@ -476,11 +477,12 @@
     // A row that has left the list is marked, so that nobody takes it for one of now.
     const gone = (row) => { const copy = row.cloneNode(true); copy.classList.add('gone'); return copy; };
     const kept = [...body.rows].map((row) => updated.get(row.id) ?? gone(row));
+    const wanted = [...coming.rows].map((row) => row.id);
     const added = updated.size - [...body.rows].filter((row) => updated.has(row.id)).length;
     coming.replaceChildren(...kept);
     bar.hidden = added === 0;
     one('a', bar).textContent = added === 0 ? '' : bar.dataset.newRows.replace('{n}', grouped(added));
-    return added > 0 || kept.some((row) => row.classList.contains('gone'));
+    return added > 0 || kept.some((row, place) => row.id !== wanted[place]);
   }
   // The rows whose states changed flash once.
   function markChanged(shown, fresh) {
@@ -490,13 +492,15 @@
       row.classList.toggle('changed', shown.contains(before) && states(before) !== states(row));
     }
   }
-  // The rows that were held come when nobody reads the table any more: later updates may only have single rows.
-  const allRows = { target: '#rows', select: '#rows', swap: 'outerMorph' };
+  // Rows and an order that were held come when nobody reads the table any more. The stream begins again without the id
+  // of its last message, so that the node sends the whole table: later messages may have single rows only.
   let isHeld = false;
-  function showHeld() {
-    if (!isHeld || cut !== null || isRead(one('#rows'))) return;
-    isHeld = false;
-    fetchPart(location.pathname + location.search, allRows);
+  let askedWhole = -Infinity;
+  function showHeld(at) {
+    if (!isHeld || !connection || cut !== null || at - askedWhole < 5000 || isRead(one('#rows'))) return;
+    askedWhole = at;
+    connection.lastEventId = '';
+    connection.reader?.cancel();
   }
   document.addEventListener('htmx:before:swap', (event) => {
     if (event.target.id !== 'stream') return;

@@ -58,7 +58,7 @@ assets! {
     /// Keys, ages, selection, copying and dialogs.
     SCRIPT = "console.js", "console.js", "text/javascript; charset=utf-8",
         "reelyard", "MIT OR Apache-2.0",
-        "e559b8c092267ad1148d2c2df1c0409c5384157e2b1354b9b858caaeffb65538";
+        "54ce7e0e058e4a3379588f865ee2d91102ce3fb3719883f442e7232ec8f272ab";
     /// Shapes of states, and icons.
     SPRITE = "sprite.svg", "sprite.svg", "image/svg+xml",
         "reelyard", "MIT OR Apache-2.0",

@@ -86,8 +86,8 @@ impl<T> ChosenRows<T> {
     }
 }
 
-/// The lines of an action on these things: one of `reelyard` that names the first [`MOST_IN_COMMAND`], and a call of
-/// `curl` for each of the first [`MOST_LINES`].
+/// The lines of an action on these things. One line of `reelyard` names the first [`MOST_IN_COMMAND`]. Each of the first
+/// [`MOST_LINES`] has a call of `curl`.
 pub fn command_lines<T>(
     things: &[T],
     words: &[&str],

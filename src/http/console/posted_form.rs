@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_number_is_refused_with_its_field_its_value_and_the_range() {
+    fn a_wrong_number_is_refused_with_field_value_and_range() {
         let number = |text: &str| {
             let form = PostedForm(vec![("max_downloads".into(), text.into())]);
             form.number(("max_downloads", shares::NEW_MOST), 1..=u32::MAX)

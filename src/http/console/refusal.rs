@@ -84,7 +84,7 @@ impl ResponseError for ConsoleRefusal {
                 HttpResponse::Unauthorized().insert_header(("HX-Redirect", login(next))).finish()
             }
             ConsoleRefusal::Problem(refused) => {
-                problem_page(refused, BrowserChoices::default(), String::new())
+                problem_page(refused, BrowserChoices::default(), String::new(), false)
             }
         }
     }
@@ -95,17 +95,19 @@ fn login(next: &str) -> String {
     format!("/login?next={}", encoded(next))
 }
 
-/// A refusal as a page, for visitors without a frame.
+/// A refusal as a page, for visitors without a frame. A page that can be loaded again without a form does so by itself
+/// while the node is starting.
 fn problem_page(
     refused: &ProblemResponse,
     BrowserChoices { language, theme }: BrowserChoices,
     from: String,
+    can_reload: bool,
 ) -> HttpResponse {
     let plain = refused.error_response();
     let status = refused.status_code();
     let detail = refused.problem().detail.clone();
     let kind = plain.extensions().get::<ProblemKind>().copied();
-    let is_starting = kind == Some(ProblemKind::Starting);
+    let is_starting = can_reload && kind == Some(ProblemKind::Starting);
     let is_foreign = kind == Some(ProblemKind::ForeignRequest);
     let page = RefusalPage {
         status: status.as_u16(),
@@ -141,6 +143,7 @@ pub async fn in_language(
 ) -> Result<ServiceResponse<BoxBody>, actix_web::Error> {
     let choice = is_console_path(request.path()).then(|| choices_of(request.request()));
     let from = page_before(request.request());
+    let is_safe = request.method().is_safe();
     let answer = next.call(request).await?.map_into_boxed_body();
     let Some(choices) = choice else { return Ok(answer) };
     let refused = answer.response().error().and_then(|error| {
@@ -152,14 +155,20 @@ pub async fn in_language(
         }
     });
     Ok(match refused {
-        Some(refused) => answer.into_response(problem_page(&refused, choices, from)),
+        Some(refused) => answer.into_response(problem_page(&refused, choices, from, is_safe)),
         None => answer,
     })
 }
 
 /// The page of a node that does not serve yet.
 pub fn starting_page(request: &HttpRequest) -> HttpResponse {
-    problem_page(&ProblemResponse::starting(), choices_of(request), String::new())
+    let from = page_before(request);
+    problem_page(
+        &ProblemResponse::starting(),
+        choices_of(request),
+        from,
+        request.method().is_safe(),
+    )
 }
 
 /// The page of the console that a form was on. Empty if the browser does not say it.
@@ -214,7 +223,12 @@ mod tests {
             (Language::Korean, "노드가 시작 중입니다"),
         ] {
             let choices = BrowserChoices { language, theme: Theme::Auto };
-            let answer = problem_page(&ProblemResponse::starting(), choices, String::new());
+            let starting = |is_safe| {
+                problem_page(&ProblemResponse::starting(), choices, String::new(), is_safe)
+            };
+            let posted = starting(false);
+            assert_eq!(posted.headers().get(REFRESH), None, "a form is not sent again");
+            let answer = starting(true);
             assert_eq!(answer.status(), StatusCode::SERVICE_UNAVAILABLE);
             assert_eq!(answer.headers().get(RETRY_AFTER).unwrap(), "1");
             assert_eq!(answer.headers().get(REFRESH).unwrap(), "2", "the page loads again");

@@ -18,9 +18,6 @@ const REASON_HEADER: &str = "Reelyard-Reason";
 /// The characters of a reason that are encoded in the header, besides those that are not ASCII.
 const IN_HEADER: &AsciiSet = &CONTROLS.add(b'%');
 
-/// The node that `reelyard` calls without an option.
-const LOCAL_NODE: &str = "http://127.0.0.1:8080";
-
 /// The id of the command lines that follow the fields of a form.
 pub const FOLLOWED: &str = "commands";
 
@@ -240,7 +237,7 @@ pub fn command_lines(viewer: &Viewer, lines: &CommandLines) -> Markup {
 
 /// The line names the node, so that it needs no context on the host where it is pasted.
 fn reelyard_line(viewer: &Viewer, words: &[String], is_local: bool) -> String {
-    let is_clear = is_local || viewer.origin.is_empty() || viewer.origin == LOCAL_NODE;
+    let is_clear = is_local || viewer.origin.is_empty();
     let url = if is_clear { vec![] } else { vec!["--url".to_owned(), viewer.origin.clone()] };
     let words = with_options(words, &url);
     let words: Vec<String> = words.iter().map(|word| shell_quoted(word)).collect();
@@ -312,10 +309,8 @@ mod tests {
         let pin = ["files", "pin", "--", "-a.mpg"];
         assert_eq!(line(&viewer, &pin, false), format!("reelyard files pin {url} -- -a.mpg"));
         assert_eq!(line(&viewer, &["config", "show"], true), "reelyard config show");
-        for origin in ["", LOCAL_NODE] {
-            viewer.origin = origin.to_owned();
-            assert_eq!(line(&viewer, &["hosts"], false), "reelyard hosts");
-        }
+        viewer.origin.clear();
+        assert_eq!(line(&viewer, &["hosts"], false), "reelyard hosts");
     }
 
     #[test]

@@ -93,7 +93,7 @@ impl BulkSum {
     }
 }
 
-/// What the picked rows have together.
+/// The amounts of the picked rows, added up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PickedSum {
     /// The sum of the known amounts.
@@ -157,7 +157,7 @@ pub struct BulkBar<'a> {
     pub shown: u64,
     /// The quantity that is added up.
     pub sum: BulkSum,
-    /// What the picked rows have together.
+    /// The amounts of the picked rows, added up.
     pub amount: PickedSum,
     /// Address of the page without picked rows.
     pub clear: &'a str,
@@ -210,7 +210,7 @@ mod tests {
     use crate::viewer::Moment;
 
     #[test]
-    fn a_sum_with_an_amount_that_is_not_known_is_a_lower_bound() {
+    fn a_sum_with_an_unknown_amount_is_a_lower_bound() {
         let viewer = Viewer::without_session(Language::English, TimeZone::UTC, Moment(0));
         let shown = |amounts: &[Option<u64>]| {
             let amount = PickedSum::of(amounts.iter().copied());

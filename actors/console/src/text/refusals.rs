@@ -12,8 +12,8 @@ texts! {
     SIGN_IN = "Sign in", "로그인";
     STILL_TYPED = "Nothing was done, and what you typed is still here. Sign in on another tab, then press the button again.", "아무 작업도 하지 않았으며, 입력한 내용은 그대로 있습니다. 다른 탭에서 로그인한 뒤 버튼을 다시 누르십시오.";
     SESSION_ENDED_NEXT = "The page shows the state before that. Sign in on another tab: then it goes on here.", "세션이 끝나기 전의 상태를 보여 줍니다. 다른 탭에서 로그인하면 이 페이지가 다시 갱신됩니다.";
-    NO_ANSWER = "The node does not answer, or is starting", "노드가 응답하지 않거나 시작 중입니다";
-    NO_ANSWER_NEXT = "Nothing was done, and what you typed is still here. Press the button again in a moment.", "아무 작업도 하지 않았으며, 입력한 내용은 그대로 있습니다. 잠시 후 버튼을 다시 누르십시오.";
+    NO_ANSWER = "The node does not answer", "노드가 응답하지 않습니다";
+    NO_ANSWER_NEXT = "It may be starting. Nothing was done, and what you typed is still here. Press the button again in a moment.", "시작 중일 수 있습니다. 아무 작업도 하지 않았으며, 입력한 내용은 그대로 있습니다. 잠시 후 버튼을 다시 누르십시오.";
     OTHER_ACCOUNT = "Another account is signed in", "다른 계정으로 로그인되어 있습니다";
     OTHER_ACCOUNT_NEXT = "Nothing was done. Load the page again to act with that account.", "아무 작업도 하지 않았습니다. 현재 계정으로 작업하려면 페이지를 다시 여십시오.";
     NOT_FOUND = "There is nothing at this address", "이 주소에는 아무것도 없습니다";

@@ -217,7 +217,7 @@ fn all_links_tasks_and_hosts_that_match_are_acted_on(yard: &ConsoleYard) -> Resu
     assert!(cancel.contains("Left out, because they have ended: 3 tasks."), "{cancel}");
     let retry = yard.page(&visit, "/console/tasks?ask=retry&pick=1&pick=2")?;
     assert!(!retry.contains("data-dialog"), "tasks that do not exist: {retry}");
-    // What a dialog is for may be gone: then the page says so.
+    // A dialog for things that are gone: the page says so.
     let link = format!("/console/shares?ask=revoke&{pick}");
     for (path, gone) in [
         ("/console/tasks?ask=retry&pick=1&pick=2", "Tasks that do not exist: 1, 2"),
@@ -226,8 +226,8 @@ fn all_links_tasks_and_hosts_that_match_are_acted_on(yard: &ConsoleYard) -> Resu
         ("/console/boxes?ask=revoke&lease=77", "A lease that has ended or does not exist: 77"),
     ] {
         let page = yard.page(&visit, path)?;
-        let is_said = page.contains(gone) && page.contains("Choose from the list on this page.");
-        assert!(is_said && !page.contains("data-dialog"), "{path}: {page}");
+        let has_words = page.contains(gone) && page.contains("Choose from the list on this page.");
+        assert!(has_words && !page.contains("data-dialog"), "{path}: {page}");
     }
     let plain = yard.page(&visit, "/console/shares?ask=revoke")?;
     assert!(!plain.contains("Links that have ended"), "{plain}");

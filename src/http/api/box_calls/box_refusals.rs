@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_refused_change_names_its_box_or_its_lease_and_the_next_step() {
+    fn a_refused_change_names_its_box_and_the_next_step() {
         let pool = PoolName::new("judges").unwrap();
         let of = |refusal| of_box(&pool, BoxNumber(7), BoxError::Refused(refusal));
         let already = of(BoxRefusal::AlreadyQuarantined);

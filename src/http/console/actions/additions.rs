@@ -73,7 +73,10 @@ fn wanted_hosts(form: &PostedForm) -> Result<(Vec<HostAddr>, HostRole), ProblemR
     let mut hosts = Vec::new();
     for address in new_hosts::separated(&typed) {
         let host = address.parse();
-        hosts.push(host.map_err(|bad| wrong(&format!("\"{address}\" is no host"), bad))?);
+        let host = host.map_err(|bad| wrong(&format!("\"{address}\" is no host"), bad))?;
+        if !hosts.contains(&host) {
+            hosts.push(host);
+        }
     }
     if hosts.is_empty() {
         return Err(wrong("addresses", "an address such as 10.0.0.21:8888 is needed"));

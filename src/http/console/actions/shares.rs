@@ -64,7 +64,11 @@ pub async fn create(
         Ok(share) => (made(link, &share), None),
         Err(why) => {
             let refused = Some(refusal_words(&visitor.viewer, &why));
-            (NewLink { refused, ..link }, Some(why))
+            // The outcome of a request may be unknown: the same form asks again for the same link. A link that has
+            // ended is made again by another request.
+            let typed = form.first("request_id").filter(|_| why.kind() != ProblemKind::Gone);
+            let request_id = typed.map_or(link.request_id, str::to_owned);
+            (NewLink { refused, request_id, ..link }, Some(why))
         }
     };
     let query = SharesPageQuery { new: true, ..SharesPageQuery::default() };

@@ -311,7 +311,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pin_is_sought_by_its_verb_and_a_part_of_a_name() {
+    fn a_pin_is_found_by_verb_and_part_of_a_name() {
         let english = |text: &str, action| beside_verb(text, action, Language::English);
         assert_eq!(english("pin film001", words::PIN).as_deref(), Some("film001"));
         assert_eq!(english("Film 1 PIN", words::PIN).as_deref(), Some("Film 1"));

@@ -125,7 +125,7 @@ texts! {
 count_texts! {
     ASK_DRAIN = "Drain {n} host?" | "Drain {n} hosts?", "호스트 {n}대를 비우시겠습니까?";
     ONLY_THERE = "{n} file is nowhere else. It is copied first, then removed there." | "{n} files are nowhere else. They are copied first, then removed there.", "다른 곳에 없는 파일 {n}개를 먼저 복사한 뒤 그곳에서 삭제합니다.";
-    FILES_UNREAD = "Its files are not known: the node has never read its list." | "The files of {n} of them are not known: the node has never read their lists.", "파일 목록을 읽은 적이 없어 파일을 알 수 없는 호스트: {n}대.";
+    FILES_UNREAD = "The files of {n} host are not known: the node has never read its list." | "The files of {n} hosts are not known: the node has never read their lists.", "파일 목록을 읽은 적이 없어 파일을 알 수 없는 호스트: {n}대.";
     ASK_MAINTAIN = "Put {n} host into maintenance?" | "Put {n} hosts into maintenance?", "호스트 {n}대를 점검 상태로 바꾸시겠습니까?";
     ASK_REMOVE = "Remove {n} host?" | "Remove {n} hosts?", "호스트 {n}대를 제거하시겠습니까?";
 }

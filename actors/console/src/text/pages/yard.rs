@@ -19,7 +19,7 @@ texts! {
     DOWN_TITLE = "{host} does not answer, since {since}", "{host} 응답 없음, {since}";
     DOWN_TITLE_SHORT = "{host} does not answer", "{host} 응답 없음";
     DOWN_LAST = "No destination is up, so no copies are possible.", "응답하는 저장 서버가 없어 복사할 수 없습니다.";
-    DOWN_SOURCE = "Copies from it wait. Other sources serve the masters that they have too.", "이 호스트에서 제공할 복사는 기다립니다. 같은 원본이 있는 다른 원본 서버가 대신 제공합니다.";
+    DOWN_SOURCE = "Copies from it wait, unless another source that is up has the same masters.", "같은 원본이 있고 정상인 다른 원본 서버가 없으면 이 호스트에서 제공할 복사는 기다립니다.";
     DOWN_HOLDS = "It holds {files}.", "보유 파일: {files}.";
     DOWN_ONLY = "{n} of them are nowhere else.", "그중 {n}개는 다른 곳에 없습니다.";
     DOWN_FAILED = "{n} to it failed.", "이 호스트로 가는 복사 실패: {n}.";

@@ -9,10 +9,12 @@ use crate::console::console_yard::ConsoleYard;
 pub(super) fn a_link_is_made_extended_and_revoked_by_forms(yard: &ConsoleYard) -> Result<()> {
     let visit = yard.visit("ops", "operator")?;
     let new = "/console/shares/new";
-    let refused = yard.post(&visit, new, &["path=movies/absent.mpg", "owner=press"])?;
+    let refused =
+        yard.post(&visit, new, &["path=movies/absent.mpg", "owner=press", "request_id=one"])?;
     assert_eq!(refused.status, 404, "{}", refused.body);
     assert!(refused.body.contains("value=\"movies/absent.mpg\""), "{}", refused.body);
     assert!(refused.body.contains("value=\"press\""), "{}", refused.body);
+    assert!(refused.body.contains("name=\"request_id\" value=\"one\""), "{}", refused.body);
 
     // The form names its request, so that a page that is loaded again makes no second link.
     let form = yard.page(&visit, "/console/shares?new=true")?;

@@ -206,7 +206,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_box_that_does_not_exist_is_named_with_the_boxes_of_its_pool() {
+    fn an_absent_box_is_named_with_the_boxes_of_its_pool() {
         let viewer = Viewer::without_session(Language::English, TimeZone::UTC, Moment(0));
         let query = BoxesPageQuery {
             pool: "judges".to_owned(),

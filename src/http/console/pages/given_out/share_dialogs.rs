@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn links_of_one_path_are_told_apart_by_end_and_owner() {
+    fn links_of_one_path_differ_by_end_and_owner() {
         let mut viewer = Viewer::without_session(Language::English, TimeZone::UTC, Moment(0));
         let mut line = ShareLine { path: "movies/a b.mpg".to_owned(), ..ShareLine::default() };
         let remark = |viewer: &Viewer, line: &ShareLine| named(line, viewer).1;
