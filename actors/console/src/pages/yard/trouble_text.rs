@@ -325,7 +325,8 @@ mod tests {
             };
             row(&viewer, &Trouble { cause, since: None }).detail
         };
-        let of_source = "Copies from it wait. Other sources serve the masters that they have too.";
+        let of_source =
+            "Copies from it wait, unless another source that is up has the same masters.";
         assert_eq!([words(true, false), words(true, true)], [of_source, of_source]);
         assert!(words(false, false).contains("its files are copied again"));
         assert!(words(false, true).contains("Its files are copied again"));
