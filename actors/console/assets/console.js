@@ -111,7 +111,7 @@
   }
   const cutNow = () => { if (cut === null && !document.hidden) cut = now(); };
   const alive = () => {
-    if (cut !== null) hideNotices();
+    if (cut !== null) hideNotices(ofStream);
     cut = null;
     asked = -Infinity;
     heard = now();
@@ -143,8 +143,9 @@
     fetch('/console/session', { cache: 'no-store', signal: AbortSignal.timeout(5000) }).catch(() => null);
   let isSending = false;
   // One notice at a time, beside the button that was pressed.
-  function hideNotices() {
-    for (const notice of all('#session-over, #session-ended, #no-answer, #other-account')) notice.hidden = true;
+  const ofStream = '#session-over, #session-ended, #no-answer';
+  function hideNotices(which = ofStream + ', #other-account') {
+    for (const notice of all(which)) notice.hidden = true;
   }
   function showNotice(id, form, button) {
     hideNotices();
@@ -556,10 +557,18 @@
     await fetchPart(form.dataset.follow + typedIn(form), lines);
     isAsked = false;
   }
-  // Without a session the answer would lead to the login, and typed text would be lost.
+  // Without a session the answer would lead to the login, and typed text would be lost. The session may also end after
+  // this question.
+  let partsAwaited = 0;
   async function fetchPart(address, part) {
-    if ((await session())?.ok) await htmx.ajax('GET', address, part).catch(() => null);
+    if (!(await session())?.ok) return;
+    partsAwaited += 1;
+    await htmx.ajax('GET', address, part).catch(() => null);
+    partsAwaited -= 1;
   }
+  document.addEventListener('htmx:before:response', (event) => {
+    if (partsAwaited > 0 && event.detail.ctx.response.status === 401) event.preventDefault();
+  });
   document.addEventListener('input', (event) => {
     const form = event.target.form;
     if (form?.dataset.follow && one('#commands', form)) followLater(form);

@@ -58,7 +58,7 @@ assets! {
     /// Keys, ages, selection, copying and dialogs.
     SCRIPT = "console.js", "console.js", "text/javascript; charset=utf-8",
         "reelyard", "MIT OR Apache-2.0",
-        "54ce7e0e058e4a3379588f865ee2d91102ce3fb3719883f442e7232ec8f272ab";
+        "13483b182e1370499fda6504ed55256805e28a59fd28c9be79cd7c718a9cd9e6";
     /// Shapes of states, and icons.
     SPRITE = "sprite.svg", "sprite.svg", "image/svg+xml",
         "reelyard", "MIT OR Apache-2.0",
