@@ -76,6 +76,8 @@ impl Browser {
             let mut driver = Command::new("sh")
                 .args(["-c", DRIVER])
                 .env("HOME", home)
+                // Without a character set no file with other letters than ASCII is saved.
+                .env("LANG", "C.UTF-8")
                 .env("TMPDIR", home)
                 .stdin(Stdio::piped())
                 .stdout(Stdio::piped())

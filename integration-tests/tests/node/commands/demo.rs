@@ -89,6 +89,7 @@ fn keys_kill_a_node_and_the_terminal_is_restored() -> Result<()> {
     let mut terminal = Command::new("script")
         .args(["-qfc", &command, "/dev/null"])
         .env("TMPDIR", dir.path())
+        .env("TERM", "xterm")
         .stdin(Stdio::piped())
         .stdout(shown.reopen()?)
         .spawn()?;

@@ -463,7 +463,11 @@ fn a_refusal_is_a_page_in_the_language_of_the_visitor(yard: &ConsoleYard) -> Res
         assert!(answer.header("content-security-policy").is_some(), "{path}: {}", answer.head);
     }
     let forged = yard.curl(&["-H", &korean, "-d", "x=y", "/console/hosts/127.0.0.1:1/drain"])?;
-    assert!(forged.status == 403 && forged.body.contains("이 세션의 양식이 아닙니다"), "{}", forged.body);
+    assert!(
+        forged.status == 403 && forged.body.contains("이 세션의 양식이 아닙니다"),
+        "{}",
+        forged.body
+    );
     // The sign-in does not show the name of the host to strangers.
     let name = rustix::system::uname().nodename().to_string_lossy().into_owned();
     let sign_in = yard.curl(&["/login"])?.body;
