@@ -194,7 +194,10 @@ fn all_links_tasks_and_hosts_that_match_are_acted_on(yard: &ConsoleYard) -> Resu
     let [once, again] = twice;
     assert!(once?.contains("Links revoked: 1"));
     let again = again?;
-    assert!(again.contains("Nothing was done.") && again.contains("ended already"), "{again}");
+    assert!(
+        again.contains("Nothing was done.") && again.contains("links that had ended before"),
+        "{again}"
+    );
     let tasks = yard.items("/api/v1/tasks")?;
     let id = tasks[0]["id"].as_str().context("no task")?;
     let late = yard.post_and_look(&visit, &format!("/console/tasks/{id}/cancel"), &[])?;
