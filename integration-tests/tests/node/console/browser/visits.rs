@@ -321,8 +321,11 @@ async fn a_cut_connection_is_visible_and_recovers(
     until(browser, "document.querySelectorAll('#rows tbody tr').length === 2").await;
     // From now on the page does not try again by itself. "Now" does.
     let waits = "(() => { const real = window.setTimeout; window.setTimeout = (run, after, ...more) => \
-        after >= 350 ? 0 : real(run, after, ...more); return true; })()";
+        after >= 350 ? 0 : real(run, after, ...more); window.tried = false; \
+        document.addEventListener('htmx:sse:before:connection', () => { window.tried = true; }); return true; })()";
     browser.evaluate(waits).await?;
+    // The attempt that was planned before that is over.
+    until(browser, "window.tried").await;
     yard.node.start_again()?;
     wait_for("the node answers", &[&yard.node], || yard.ground.get("/api/v1/whoami"))?;
     browser.click("[data-connect]").await?;
