@@ -57,7 +57,7 @@ pub async fn changed_meanwhile(
 ) -> Option<ProblemResponse> {
     let tasks = state.actors.task_views.load();
     let (host, seen, mode) = seen.iter().find_map(|seen| changed_host(&tasks, seen))?;
-    let who = last_change(state, host, mode).await.map(|(who, age)| {
+    let who = last_change(state, host, &mode.to_string()).await.map(|(who, age)| {
         let is_shown = caller.0.rights.allow(&AccessScope::AuditRead);
         let who = if is_shown { who.as_str() } else { "someone" };
         format!(": {who} changed it {age} ago")
@@ -73,9 +73,9 @@ pub async fn changed_meanwhile(
 fn changed_host<'a>(
     tasks: &TaskManagerView,
     (host, shown): &'a SeenHost,
-) -> Option<(HostAddr, &'a str, &'static str)> {
-    let mode = mode_word(tasks.host(*host)?.record.mode);
-    (mode != shown).then_some((*host, shown, mode))
+) -> Option<(HostAddr, &'a str, HostMode)> {
+    let mode = tasks.host(*host)?.record.mode;
+    (shown.parse() != Ok(mode)).then_some((*host, shown, mode))
 }
 
 /// The person who gave this host its mode, and how long ago. None if the audit has no row about it lately.
@@ -103,15 +103,6 @@ fn mode_set<'a>(record: &'a AuditRecord, host: &str) -> Option<&'a str> {
     let is_about_it = record.subject.as_ref()?.split([' ', ',']).any(|word| word == host);
     let mode = record.after.as_ref()?.get("mode")?.as_str()?;
     (is_about_it && is_setter(&record.operation)).then_some(mode)
-}
-
-/// The mode in the words of forms and of the API.
-pub const fn mode_word(mode: HostMode) -> &'static str {
-    match mode {
-        HostMode::Active => "active",
-        HostMode::Draining => "draining",
-        HostMode::Maintenance => "maintenance",
-    }
 }
 
 #[cfg(test)]

@@ -19,9 +19,7 @@ use crate::http::api::call_parts::{NoQuery, Objects};
 use crate::http::api::yard_calls::host_calls::{host_changes, hosts};
 use crate::http::audit::AuditDetails;
 use crate::http::computing::computed;
-use crate::http::console::changed_meanwhile::{
-    SEEN, SeenHost, changed_meanwhile, mode_word, seen_hosts,
-};
+use crate::http::console::changed_meanwhile::{SEEN, SeenHost, changed_meanwhile, seen_hosts};
 use crate::http::console::chosen;
 use crate::http::console::pages::storage::dialogs::host_dialogs;
 use crate::http::console::pages::storage::hosts as hosts_page;
@@ -187,7 +185,7 @@ fn undo(tasks: &TaskManagerView, hosts: &[HostAddr], action: HostAction) -> Opti
     let mut picked = QueryPairs::default();
     dialog.pick.iter().for_each(|host| picked.add("pick", host.clone()));
     // Another person may change the hosts before the way back is taken.
-    picked.add(SEEN, mode_word(HostMode::Active).to_owned());
+    picked.add(SEEN, HostMode::Active.to_string());
     let action = format!("{ROOT}/host-actions/{word}?{}", picked.print());
     Some(UndoAction { action, dialog: dialog.address() })
 }
