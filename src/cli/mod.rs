@@ -205,7 +205,8 @@ mod tests {
 
     #[test]
     fn the_console_shows_a_command_that_exists() {
-        assert!(Cli::try_parse_from(CREATE_POOL.split(' ')).is_ok(), "{CREATE_POOL}");
+        let words = [&["reelyard"][..], &CREATE_POOL, &["--url", "http://yard:8080"]].concat();
+        assert!(Cli::try_parse_from(&words).is_ok(), "{words:?}");
         assert!(Cli::try_parse_from(["reelyard", "boxes", "pool", "create"]).is_err());
     }
 }

@@ -103,7 +103,7 @@ fn print_figures(view: &ExplainView, out: &mut Printer<'_>) -> Result<(), Comman
 }
 
 /// The number of hosts that a list leaves out, in words.
-pub(super) fn and_more(hosts: u64) -> Option<String> {
+fn and_more(hosts: u64) -> Option<String> {
     (hosts > 0).then(|| format!("and {} more", format::count(hosts)))
 }
 

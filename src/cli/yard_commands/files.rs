@@ -258,6 +258,7 @@ pub fn table(files: &[FileView], style: &PrintStyle) -> ListTable {
         ListColumn::left("STATE"),
         ListColumn::name("FILE"),
         ListColumn::left("PLACED ON").leaves(1),
+        ListColumn::right("FURTHER HOSTS").leaves(1).if_known(),
         ListColumn::reason("WHY"),
     ]);
     for file in files {
@@ -265,8 +266,7 @@ pub fn table(files: &[FileView], style: &PrintStyle) -> ListTable {
             format!("in backoff until {}: {}", style.clock(back_off.until), back_off.reason)
         });
         let why = why.or_else(|| file.task.map(|task| format!("task {task}")));
-        let placed_on = file.placed_on.iter().map(ToString::to_string);
-        let placed_on = placed_on.chain(explain::and_more(file.placed_on_left_out));
+        let further_hosts = Some(file.placed_on_left_out).filter(|hosts| *hosts > 0);
         table.row([
             maybe(file.rank, count),
             maybe(file.demand_rank, count),
@@ -276,7 +276,8 @@ pub fn table(files: &[FileView], style: &PrintStyle) -> ListTable {
             maybe(file.size, ListCell::Bytes),
             state(state_word(file.state)),
             cell::name(&file.name),
-            texts(placed_on),
+            texts(&file.placed_on),
+            maybe(further_hosts, count),
             maybe(why, text),
         ]);
     }

@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use crate::address::page_query;
 use crate::format::{bytes, count, node_text, percent, visible_text};
 use crate::frame::NavPage;
-use crate::parts::act::command;
+use crate::parts::act::{command, reelyard_command};
 use crate::parts::dialog::{AskDialog, ask_dialog};
 use crate::parts::icon::{Glyph, icon};
 use crate::parts::mark::{StateMark, Tone, state, tag};
@@ -170,8 +170,8 @@ fn alone(viewer: &Viewer) -> Markup {
     let language = viewer.language;
     let body = html! {
         p { (cluster::ALONE_TEXT.of(language)) }
-        (command(language, "reelyard config reload"))
-        (command(language, "reelyard cluster invite"))
+        (reelyard_command(viewer, &["config", "reload"]))
+        (reelyard_command(viewer, &["cluster", "invite"]))
         (command(language, "reelyard cluster join --at HOST:8082 --secret SECRET --config node.toml"))
     };
     html! { div.mb { (notice(Tone::Work, cluster::ALONE.of(language), body, html! {})) } }

@@ -21,8 +21,8 @@ const IN_HEADER: &AsciiSet = &CONTROLS.add(b'%');
 /// The id of the command lines that follow the fields of a form.
 pub const FOLLOWED: &str = "commands";
 
-/// The command that creates a pool of boxes, for pages without one.
-pub const CREATE_POOL: &str = "reelyard box pools put judges --size 32";
+/// The words after `reelyard` that create a pool of boxes, for pages without one.
+pub const CREATE_POOL: [&str; 6] = ["box", "pools", "put", "judges", "--size", "32"];
 
 /// The hidden form of all single actions: the token against forged forms, and the way back.
 pub fn act_form(viewer: &Viewer, back: &str) -> Markup {
@@ -51,8 +51,8 @@ pub fn post_icon(address: &str, glyph: Glyph, label: &str) -> Markup {
 }
 
 /// A link beside a button that acts at once, to the dialog of the same action with its command lines. A row has no
-/// lines of its own, because all viewers share it and each has another address of the node. A narrow table leaves the
-/// link out: there the dialog of picked rows has the lines.
+/// lines of its own, so that it stays small. A narrow table leaves the link out: there the dialog of picked rows has the
+/// lines.
 pub fn as_command(viewer: &Viewer, action: &str, dialog: &str) -> Markup {
     let label = common::AS_COMMAND_OF.fill(viewer.language, &[("action", action)]);
     html! { a.ib.lines href=(dialog) aria-label=(label) title=(label) { (icon(Glyph::Terminal)) } }
@@ -67,6 +67,12 @@ pub fn command(language: Language, line: &str) -> Markup {
             button.ib.js-only type="button" data-copy=(line) aria-label=(label) { (icon(Glyph::Copy)) }
         }
     }
+}
+
+/// A command of `reelyard` that calls this node, with its button that copies it. The words stand after `reelyard`.
+pub fn reelyard_command(viewer: &Viewer, words: &[&str]) -> Markup {
+    let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+    command(viewer.language, &reelyard_line(viewer, &words, false))
 }
 
 /// A part of a command line, quoted for a shell where it needs quotes.

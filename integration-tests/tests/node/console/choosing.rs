@@ -188,6 +188,9 @@ fn all_links_tasks_and_hosts_that_match_are_acted_on(yard: &ConsoleYard) -> Resu
     // Another person revoked it first. A copy that ended is not dropped from the list by "Cancel".
     let [last] = &left[..] else { anyhow::bail!("{left:?}") };
     let pick = format!("pick={}", last["id"].as_str().context("no id")?);
+    let both = yard.page(&visit, &format!("/console/shares?ask=revoke&{pick}&pick=absent"))?;
+    let gone = "Links that have ended or do not exist: absent";
+    assert!(both.contains("data-dialog") && both.contains(gone), "{both}");
     let twice = ["revoke", "revoke"].map(|action| {
         yard.post_and_look(&visit, &format!("/console/share-actions/{action}"), &[&pick])
     });
@@ -232,10 +235,21 @@ fn all_links_tasks_and_hosts_that_match_are_acted_on(yard: &ConsoleYard) -> Resu
         let has_words = page.contains(gone) && page.contains("Choose from the list on this page.");
         assert!(has_words && !page.contains("data-dialog"), "{path}: {page}");
     }
+    // Beside things that exist, the dialog names those that do not.
+    let host = yard.ground.destination(0).to_string();
+    for (path, gone) in [
+        (format!("/console/tasks?ask=retry&pick={id}&pick=1"), "Tasks that do not exist: 1"),
+        (
+            format!("/console/hosts?ask=drain&pick={host}&pick=10.9.9.9:1"),
+            "Hosts that are not in the yard: 10.9.9.9:1",
+        ),
+    ] {
+        let page = yard.page(&visit, &path)?;
+        assert!(page.contains("data-dialog") && page.contains(gone), "{path}: {page}");
+    }
     let plain = yard.page(&visit, "/console/shares?ask=revoke")?;
     assert!(!plain.contains("Links that have ended"), "{plain}");
 
-    let host = yard.ground.destination(0).to_string();
     let ask = format!("/console/hosts?q={host}&role=destination&ask=maintenance&all=true");
     let moved = yard.confirm(&visit, &ask, &["1 host", "3 files"], NOTHING)?;
     assert!(moved.contains("In maintenance: 1"), "{moved}");

@@ -3,7 +3,6 @@
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
-use reelyard_console::parts::act::CREATE_POOL;
 use reelyard_integration_tests::rigs::binary;
 use reelyard_integration_tests::rigs::yard::wait_for;
 use serde_json::{Value, json};
@@ -30,8 +29,6 @@ impl ConsoleYard {
         let token = self.ground.bearer().replace("Authorization: Bearer ", "");
         let line = match line.strip_prefix("curl ") {
             Some(rest) => format!("curl -sS --fail-with-body -m 30 {rest}"),
-            // All viewers of the page share this line, and each has another address of the node.
-            None if line == CREATE_POOL => format!("{line} --url {}", self.url()),
             None => line.to_owned(),
         };
         let output = Command::new("bash")

@@ -1,6 +1,7 @@
 //! `/console/live/{page}`: the parts of a page that have changed, as server-sent events.
 //!
-//! All viewers of the same page, language and rights share one rendering a second, so their number hardly matters.
+//! All viewers of the same page, language, rights and address of the node share one rendering a second, so their number
+//! hardly matters.
 
 mod sent_parts;
 
@@ -121,6 +122,8 @@ struct RenderingKey {
     rights: ViewerRights,
     /// Name of the time zone.
     zone: String,
+    /// Address of the node in the lines of `reelyard`.
+    origin: String,
 }
 
 /// The latest rendering of a page in one form.
@@ -228,6 +231,7 @@ pub async fn follow(
         language: viewer.language.code(),
         rights: viewer.rights,
         zone: viewer.zone.iana_name().unwrap_or_default().to_owned(),
+        origin: viewer.origin.clone(),
     };
     let stream = LivePageStream {
         stopping: state.stopping.clone(),
@@ -290,6 +294,7 @@ mod tests {
             language: "en",
             rights: ViewerRights::default(),
             zone: String::new(),
+            origin: String::new(),
         }
     }
 

@@ -7,7 +7,7 @@ use super::panels::{leases, lines_of, pool_grid, quarantine, queue};
 use super::query::BoxesPageQuery;
 use crate::address::encoded;
 use crate::format::{age, count, counted, since, visible_text};
-use crate::parts::act::{CREATE_POOL, command, command_menu, list_lines_at};
+use crate::parts::act::{CREATE_POOL, command_menu, list_lines_at, reelyard_command};
 use crate::parts::boxes::BoxCondition;
 use crate::parts::dialog::ask_dialog;
 use crate::parts::icon::{Glyph, icon};
@@ -59,7 +59,7 @@ pub fn pools_in_full(viewer: &Viewer, query: &BoxesPageQuery, model: &BoxesPageM
                     div.empty {
                         b { (boxes::NO_POOLS.of(language)) }
                         (boxes::NO_POOLS_BODY.of(language))
-                        div.mt { (command(language, CREATE_POOL)) }
+                        div.mt { (reelyard_command(viewer, &CREATE_POOL)) }
                     }
                 }
             } @else {

@@ -14,7 +14,7 @@ use crate::pages::ended_troubles::ended_line;
 use crate::pages::hosts::HostRoleWord;
 use crate::pages::why::{obstacle_command, obstacle_row};
 use crate::pages::yard::{RecentLine, RecentStep, TRAFFIC_TABLE, figures_table};
-use crate::parts::act::command;
+use crate::parts::act::reelyard_command;
 use crate::parts::bars::big_disk;
 use crate::parts::chart::chart;
 use crate::parts::disks::disk_legend;
@@ -92,7 +92,6 @@ pub fn breakers(viewer: &Viewer, model: &HostPageModel) -> Markup {
     };
     let fine = if is_source { why::SOURCE_FINE } else { why::HOST_FINE };
     let head = head(viewer, "c6 full-md", "host-obstacles", title);
-    let line = format!("reelyard hosts reset {}", model.line.host);
     let body = html! {
         ol.steps {
             @for fact in &model.obstacles { (obstacle_row(viewer, fact)) }
@@ -104,7 +103,9 @@ pub fn breakers(viewer: &Viewer, model: &HostPageModel) -> Markup {
         }
         @if model.obstacles.is_empty() && model.breakers.is_empty() { p.soft { (fine.of(language)) } }
         (obstacle_command(viewer, &model.line.host, &model.obstacles))
-        @if model.obstacles.is_empty() && !model.breakers.is_empty() { div.mt { (command(language, &line)) } }
+        @if model.obstacles.is_empty() && !model.breakers.is_empty() {
+            div.mt { (reelyard_command(viewer, &["hosts", "reset", &model.line.host])) }
+        }
     };
     panel(&head, body)
 }

@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use super::reasons::HostObstacle;
 use crate::format::{age, clock, counted, day_and_time, node_text};
-use crate::parts::act::command;
+use crate::parts::act::reelyard_command;
 use crate::parts::icon::shape;
 use crate::text::{Text, common, why, yard};
 use crate::viewer::{Moment, Viewer};
@@ -56,7 +56,7 @@ pub fn obstacle_command(viewer: &Viewer, host: &str, facts: &[ObstacleFact]) -> 
     let verb = facts.first().and_then(|fact| verb(fact.obstacle));
     html! {
         @if let Some(verb) = verb.filter(|_| viewer.rights.storage) {
-            div.mt { (command(viewer.language, &format!("reelyard hosts {verb} {host}"))) }
+            div.mt { (reelyard_command(viewer, &["hosts", verb, host])) }
         }
     }
 }

@@ -10,7 +10,7 @@ use crate::format::{
     age, age_tag, byte_rate, bytes, clock, count, counted, file_name, host_short, left, percent,
     short_host, until_tag,
 };
-use crate::parts::act::{CREATE_POOL, command};
+use crate::parts::act::{CREATE_POOL, reelyard_command};
 use crate::parts::bars::{progress, reason_bar};
 use crate::parts::boxes::{BoxCondition, mini_boxes};
 use crate::parts::disks::{all_disks, disk_legend};
@@ -289,7 +289,7 @@ pub fn pools(viewer: &Viewer, pools: &[PoolSummary]) -> Markup {
     let mut head = head(viewer, "c6", "yard-pools", yard::POOLS);
     head.link = link(viewer, frame::BOXES, "/boxes");
     if pools.is_empty() {
-        let create = command(language, CREATE_POOL);
+        let create = reelyard_command(viewer, &CREATE_POOL);
         let nothing =
             empty(boxes::NO_POOLS.of(language), boxes::NO_POOLS_BODY.of(language), create);
         return flush_panel(&head, nothing);

@@ -11,6 +11,7 @@ use reelyard_console::pages::shares::{
     self, NewLink, ShareCondition, ShareLine, ShareStateFilter, ShareTotals, SharesPageModel,
     SharesPageQuery,
 };
+use reelyard_console::parts::dialog::AskDialog;
 use reelyard_console::parts::table::RowPage;
 use reelyard_console::parts::timeline::EndColumn;
 use reelyard_console::text::outcomes;
@@ -130,7 +131,7 @@ fn list(state: &NodeHttpState, query: &SharesPageQuery, viewer: &Viewer) -> Shar
         SharesPageQuery { ask: String::new(), ttl: String::new(), ..query.clone() }.address();
     let ask = match (query.ask.as_str(), query.all) {
         ("", _) => None,
-        (_, false) => share_dialogs::of_word(query, &picked(state, query), &closed, viewer),
+        (_, false) => picks_dialog(state, query, &closed, viewer),
         (_, true) => {
             share_dialogs::of_matching(query, suited(state, query, &index, now), &closed, viewer)
         }
@@ -164,6 +165,21 @@ fn columns(counts: &ShareCounts, query: &SharesPageQuery) -> Vec<EndColumn> {
         EndColumn { links: *links, address: chosen.address() }
     };
     counts.columns.iter().enumerate().map(of_column).collect()
+}
+
+/// The dialog of the action of a page on the picked links. It names those that have ended or do not exist.
+fn picks_dialog(
+    state: &NodeHttpState,
+    query: &SharesPageQuery,
+    back: &str,
+    viewer: &Viewer,
+) -> Option<AskDialog> {
+    let picked = picked(state, query);
+    let mut ask = share_dialogs::of_word(query, &picked, back, viewer)?;
+    let mut absent = query.pick.clone();
+    absent.retain(|id| picked.iter().all(|line| line.id != *id));
+    ask.left_out.extend(chosen::gone(viewer, outcomes::GONE_LINKS, &absent));
+    Some(ask)
 }
 
 /// The picked links that have not ended.

@@ -139,7 +139,10 @@ fn asked(
 ) -> Option<AskDialog> {
     let chosen = chosen_hosts(lines, query);
     let hosts = chosen.rows.clone();
-    let ask = host_dialogs::of_chosen(query, chosen, closed, viewer)?;
+    let mut ask = host_dialogs::of_chosen(query, chosen, closed, viewer)?;
+    let mut absent = query.pick.clone();
+    absent.retain(|host| !query.all && lines.iter().all(|line| line.host != *host));
+    ask.left_out.extend(chosen::gone(viewer, outcomes::GONE_HOSTS, &absent));
     Some(match query.ask.as_str() {
         "drain" => drain_dialog::with_facts(state, ask, &hosts, viewer),
         _ => ask,

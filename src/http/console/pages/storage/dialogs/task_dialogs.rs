@@ -51,6 +51,7 @@ pub fn of_query(
         left_out.push(why.fill(language, &[("tasks", &tasks)]));
     }
     left_out.extend(chosen.beyond_words(viewer, common::TASKS));
+    left_out.extend(absent_picks(state, query, viewer));
     let n = chosen.rows.len() as u64;
     let (question, text, verb) = match is_cancel {
         true => (words::ASK_CANCEL, words::ASK_CANCEL_TEXT, words::VERB_CANCEL),
@@ -138,6 +139,19 @@ pub fn chosen_tasks(
     };
     let all = view.tasks();
     ChosenRows::of(all.into_iter().rev().filter(is_chosen), is_suited).map(Arc::clone)
+}
+
+/// The sentence about picked tasks that do not exist.
+fn absent_picks(
+    state: &NodeHttpState,
+    query: &TasksPageQuery,
+    viewer: &Viewer,
+) -> Option<String> {
+    let view = state.actors.task_views.load();
+    let exists = |id: &str| id.parse().is_ok_and(|id| view.task(TaskId(id)).is_some());
+    let mut absent = query.pick.clone();
+    absent.retain(|id| !query.all && !exists(id));
+    chosen::gone(viewer, outcomes::GONE_TASKS, &absent)
 }
 
 /// The same as lines of commands. `curl` makes one call for each task.
