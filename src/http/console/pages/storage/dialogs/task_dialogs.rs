@@ -142,11 +142,7 @@ pub fn chosen_tasks(
 }
 
 /// The sentence about picked tasks that do not exist.
-fn absent_picks(
-    state: &NodeHttpState,
-    query: &TasksPageQuery,
-    viewer: &Viewer,
-) -> Option<String> {
+fn absent_picks(state: &NodeHttpState, query: &TasksPageQuery, viewer: &Viewer) -> Option<String> {
     let view = state.actors.task_views.load();
     let exists = |id: &str| id.parse().is_ok_and(|id| view.task(TaskId(id)).is_some());
     let mut absent = query.pick.clone();
