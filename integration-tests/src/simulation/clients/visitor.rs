@@ -12,9 +12,10 @@ use reelyard_shares::share_expiry::{
 
 use crate::simulation::environment::context::Context;
 use crate::simulation::environment::messages::{
-    ShareCall, SimulatedCall, SimulatedMessage, SimulatedResponse,
+    ShareCall, SimulatedCall, SimulatedMessage, SimulatedResponse, UNCOUNTED,
 };
 use crate::simulation::environment::parties::{Party, PartyTimer};
+use crate::simulation::invariants::links;
 
 /// The timeout of a call, in milliseconds.
 const PATIENCE: u64 = 4000;
@@ -151,6 +152,10 @@ impl SimulatedVisitor {
             (Some(answer), ShareCall::Create(_)) if answer.status == 201 => {
                 let link = serde_json::from_slice::<ShareId>(&answer.body).ok();
                 self.links.extend(link);
+            }
+            (Some(answer), ShareCall::Open(take)) if answer.status == UNCOUNTED => {
+                let what = format!("a download of the limited share {:?} does not count", take.id);
+                context.judge.fail(links::NAME, what);
             }
             (None, ShareCall::Create(_) | ShareCall::Change(_) | ShareCall::Revoke(_))
                 if !self.retires =>

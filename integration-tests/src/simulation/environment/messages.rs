@@ -180,6 +180,9 @@ pub struct SimulatedResponse {
     pub body: Vec<u8>,
 }
 
+/// The status with which a simulated node reports that it served a limited share without counting the download.
+pub const UNCOUNTED: u16 = 599;
+
 impl SimulatedResponse {
     /// 200 with a body.
     pub fn ok(body: impl Into<Vec<u8>>) -> Self {

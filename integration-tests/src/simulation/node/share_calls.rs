@@ -5,13 +5,14 @@ use std::future::Future;
 use actix::dev::ToEnvelope;
 use actix::{Addr, Handler, Message};
 use reelyard_shares::share_expiry::{
-    Share, ShareError, ShareExpiry, ShareId, ShareLookup, ShareMoment, TakeDownload,
+    DownloadAdmission, Share, ShareError, ShareExpiry, ShareId, ShareLookup, ShareMoment,
+    TakeDownload,
 };
 
 use super::SimulatedNode;
 use crate::simulation::environment::context::Context;
 use crate::simulation::environment::machine::WALL;
-use crate::simulation::environment::messages::{ShareCall, SimulatedResponse};
+use crate::simulation::environment::messages::{ShareCall, SimulatedResponse, UNCOUNTED};
 use crate::simulation::environment::parties::Party;
 use crate::simulation::invariants::links::{AnsweringNode, LinkAnswer};
 
@@ -90,7 +91,13 @@ impl SimulatedNode {
             return context.answer(self.party(), caller.0, caller.1, served);
         }
         let taking = asked(&process.shares.addr, take);
-        self.answer_later(caller, async move { done(taking.await) });
+        self.answer_later(caller, async move {
+            match taking.await {
+                // Nobody removes the limit of a share.
+                Ok(DownloadAdmission::Unlimited) => SimulatedResponse::status(UNCOUNTED),
+                taken => done(taken),
+            }
+        });
     }
 
     /// How far the clock of its machine is ahead of the correct time, in milliseconds.
