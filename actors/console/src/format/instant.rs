@@ -92,6 +92,17 @@ pub fn since(viewer: &Viewer, moment: Moment) -> String {
     common::INSTANT_AND_AGE.fill(viewer.language, &[("at", &at), ("age", &age)])
 }
 
+/// A text in which the age that [`since`] wrote for this instant goes on by itself.
+pub fn with_running_age(viewer: &Viewer, text: &str, moment: Option<Moment>) -> Markup {
+    let begin = moment.map(|moment| (moment, since(viewer, moment)));
+    let parts = begin.and_then(|(moment, words)| Some((moment, text.split_once(&words)?)));
+    let Some((moment, (before, after))) = parts else { return html! { (text) } };
+    let at = short(viewer, moment, "%H:%M");
+    let words = common::INSTANT_AND_AGE.fill(viewer.language, &[("at", &at), ("age", "\0")]);
+    let (begin, end) = words.split_once('\0').unwrap_or((&words, ""));
+    html! { (before) (begin) (age_tag(viewer, moment)) (end) (after) }
+}
+
 /// An element `time` that shows the instant; the exact one is its title.
 pub fn time_tag(viewer: &Viewer, moment: Moment) -> Markup {
     html! {

@@ -4,7 +4,8 @@ use maud::{Markup, html};
 
 use super::icon::{Glyph, shape};
 use super::mark::{StateMark, Tone, state};
-use crate::viewer::Viewer;
+use crate::format::with_running_age;
+use crate::viewer::{Moment, Viewer};
 
 /// How urgent a trouble is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -24,6 +25,8 @@ pub struct VerdictRow {
     pub title: String,
     /// Things that depend on it, and the node's own answer to it.
     pub detail: String,
+    /// The begin that one of both texts names.
+    pub since: Option<Moment>,
     /// Words and address of at most two links; the last one is filled if it is the remedy.
     pub links: Vec<(String, String)>,
     /// The last link is the remedy.
@@ -77,7 +80,10 @@ fn trouble_row(viewer: &Viewer, row: &VerdictRow) -> Markup {
     html! {
         li.trouble {
             (state(viewer.language, row.mark))
-            div { p.what { (row.title) } p.then { (row.detail) } }
+            div {
+                p.what { (with_running_age(viewer, &row.title, row.since)) }
+                p.then { (with_running_age(viewer, &row.detail, row.since)) }
+            }
             div {
                 div.acts {
                     @for (index, (words, address)) in row.links.iter().enumerate() {

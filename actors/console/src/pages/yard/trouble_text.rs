@@ -297,6 +297,7 @@ pub fn row(viewer: &Viewer, trouble: &Trouble) -> VerdictRow {
         mark: mark(&trouble.cause),
         title: title(viewer, trouble),
         detail: detail(viewer, trouble),
+        since: trouble.since,
         links,
         has_remedy,
     }
@@ -307,6 +308,7 @@ mod tests {
     use jiff::tz::TimeZone;
 
     use super::*;
+    use crate::format::with_running_age;
     use crate::text::Language;
 
     #[test]
@@ -349,6 +351,28 @@ mod tests {
             let row = row(&viewer, &Trouble { cause, since: None });
             let last = row.links.last().map(|(_, address)| address.as_str());
             assert_eq!((last, row.has_remedy), (Some(address), is_remedy));
+        }
+    }
+
+    /// Without that, the whole verdict would be sent each second.
+    #[test]
+    fn the_age_of_a_trouble_goes_on_by_itself() {
+        for language in Language::ALL {
+            let viewer = Viewer::without_session(language, TimeZone::UTC, Moment(4000));
+            let dated = TroubleCause::Suspect { host: "10.4.1.2:8888".to_owned() };
+            for cause in [dated, TroubleCause::NoLeader] {
+                let row = row(&viewer, &Trouble { cause, since: Some(Moment(0)) });
+                let text = match row.title.contains(&since(&viewer, Moment(0))) {
+                    true => row.title,
+                    false => row.detail,
+                };
+                let shown = with_running_age(&viewer, &text, row.since).into_string();
+                let (before, tag) = shown.split_once("<time ").unwrap();
+                let (tag, after) = tag.split_once("</time>").unwrap();
+                let (attributes, age) = tag.split_once('>').unwrap();
+                assert!(attributes.ends_with("data-age=\"0\""), "{shown}");
+                assert_eq!(format!("{before}{age}{after}"), text);
+            }
         }
     }
 }
