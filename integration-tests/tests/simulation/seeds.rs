@@ -8,7 +8,7 @@ use reelyard_integration_tests::simulation::{Figures, run};
 /// the table in the README.
 const SEEDS: u64 = 25;
 
-/// Further fixed seeds. Each finds a fault of that table that no other finds. The last one found
+/// Further fixed seeds. The first two find a fault of that table that no other finds. The last one found
 /// that an answer promised a lease for too long while the clock of the leader ran slowly.
 const FURTHER_SEEDS: [u64; 3] = [51, 489, 16_316_967_132_340_536_637];
 

@@ -87,19 +87,21 @@ pub fn clock(viewer: &Viewer, moment: Moment) -> String {
 
 /// The instant and its age, as a sentence has them: "14:02 (18 min)".
 pub fn since(viewer: &Viewer, moment: Moment) -> String {
+    since_with(viewer, moment, &age(viewer.language, moment.seconds_until(viewer.now)))
+}
+
+fn since_with(viewer: &Viewer, moment: Moment, age: &str) -> String {
     let at = short(viewer, moment, "%H:%M");
-    let age = age(viewer.language, moment.seconds_until(viewer.now));
-    common::INSTANT_AND_AGE.fill(viewer.language, &[("at", &at), ("age", &age)])
+    common::INSTANT_AND_AGE.fill(viewer.language, &[("at", &at), ("age", age)])
 }
 
 /// A text in which the age that [`since`] wrote for this instant goes on by itself.
 pub fn with_running_age(viewer: &Viewer, text: &str, moment: Option<Moment>) -> Markup {
-    let begin = moment.map(|moment| (moment, since(viewer, moment)));
-    let parts = begin.and_then(|(moment, words)| Some((moment, text.split_once(&words)?)));
-    let Some((moment, (before, after))) = parts else { return html! { (text) } };
-    let at = short(viewer, moment, "%H:%M");
-    let words = common::INSTANT_AND_AGE.fill(viewer.language, &[("at", &at), ("age", "\0")]);
-    let (begin, end) = words.split_once('\0').unwrap_or((&words, ""));
+    let Some(moment) = moment else { return html! { (text) } };
+    let written = since(viewer, moment);
+    let Some((before, after)) = text.split_once(&written) else { return html! { (text) } };
+    let around = since_with(viewer, moment, "\0");
+    let (begin, end) = around.split_once('\0').unwrap_or((&around, ""));
     html! { (before) (begin) (age_tag(viewer, moment)) (end) (after) }
 }
 

@@ -25,7 +25,7 @@ pub struct VerdictRow {
     pub title: String,
     /// Things that depend on it, and the node's own answer to it.
     pub detail: String,
-    /// The begin that one of both texts names.
+    /// The begin, which the title or the detail names.
     pub since: Option<Moment>,
     /// Words and address of at most two links; the last one is filled if it is the remedy.
     pub links: Vec<(String, String)>,

@@ -7,6 +7,7 @@ texts! {
     STOPPED_AFTER = "It stopped after {n}.", "{n}건 처리한 뒤 멈추었습니다.";
     GONE_LINKS = "Links that have ended or do not exist: {names}", "만료되었거나 없는 공유 링크: {names}";
     GONE_TASKS = "Tasks that do not exist: {names}", "없는 작업: {names}";
+    NO_FILE_NAMES = "These are no names of files: {names}", "파일 이름이 아님: {names}";
     GONE_HOSTS = "Hosts that are not in the yard: {names}", "클러스터에 없는 호스트: {names}";
     GONE_LEASE = "A lease that has ended or does not exist: {names}", "끝났거나 없는 점유: {names}";
     GONE_NEXT = "Nothing was done. Choose from the list on this page.", "아무 작업도 하지 않았습니다. 이 페이지의 목록에서 선택하십시오.";

@@ -180,7 +180,7 @@ pub struct SimulatedResponse {
     pub body: Vec<u8>,
 }
 
-/// The status with which a simulated node reports that it served a limited share without counting the download.
+/// The status with which a simulated node reports that its owner of shares did not count a download.
 pub const UNCOUNTED: u16 = 599;
 
 impl SimulatedResponse {

@@ -5,6 +5,7 @@
 //! - A node that has applied the creation of a share knows it.
 //! - A share is reclaimed only after its deadline by a clock that some machine really had.
 //! - A share allows no more downloads than its limit.
+//! - A download of a share with a limit counts.
 
 use std::collections::BTreeMap;
 
@@ -192,6 +193,17 @@ impl SharesOnRecord {
             return Ok(());
         }
         Err(format!("entry {index} ends {count} of the shares {ids:?}, and {ended} were due"))
+    }
+
+    /// Checks that a link has no limit, after a node served it without counting. Nobody removes a limit.
+    ///
+    /// # Errors
+    /// Describes the violation.
+    pub fn check_uncounted(&self, id: ShareId) -> Result<(), String> {
+        match self.shares.get(&id).and_then(|share| share.most) {
+            Some(most) => Err(format!("{id:?} allows {most} downloads, and one does not count")),
+            None => Ok(()),
+        }
     }
 
     /// Checks the answer of a node to a request for a link. Its owner may have applied one entry more.

@@ -143,6 +143,12 @@ impl Judge {
         self.check((links::NAME, verdict));
     }
 
+    /// Records that a node served a link without counting the download.
+    pub fn served_uncounted(&mut self, id: ShareId) {
+        let verdict = self.shares.check_uncounted(id);
+        self.check((links::NAME, verdict));
+    }
+
     /// Records an answer to a job: it may promise leases.
     pub fn answered_job(&mut self, body: &[u8]) {
         let granted = serde_json::from_slice::<Granted>(body).map(|granted| granted.leases);

@@ -87,13 +87,13 @@ impl SimulatedNode {
     ) {
         let Some(process) = &self.process else { return };
         if share.downloads().is_none() {
+            context.judge.served_uncounted(take.id);
             let served = SimulatedResponse::status(200);
             return context.answer(self.party(), caller.0, caller.1, served);
         }
         let taking = asked(&process.shares.addr, take);
         self.answer_later(caller, async move {
             match taking.await {
-                // Nobody removes the limit of a share.
                 Ok(DownloadAdmission::Unlimited) => SimulatedResponse::status(UNCOUNTED),
                 taken => done(taken),
             }

@@ -70,7 +70,7 @@ async fn files(query: web::Query<Value>) -> HttpResponse {
         hits: 0,
         size: Some(1_500_000),
         placed_on: vec!["127.0.0.21:8888".parse().unwrap()],
-        placed_on_left_out: 0,
+        placed_on_left_out: if index == 1 { 5 } else { 0 },
         state: FileState::Placed,
         task: None,
         back_off: None,
@@ -182,6 +182,15 @@ fn files_are_listed_over_pages_with_the_faults_of_the_inputs() {
     let why = "cannot be read: permission denied; the content read at 2018-06-02 15:00:";
     assert!(lines[6].contains(why), "{}", ended.out);
     assert_eq!(lines[8], "  line 7: the grade is no number: a␉b");
+}
+
+#[test]
+fn destinations_that_a_list_leaves_out_have_a_column() {
+    let listed = ask(node(), &["files", "-o", "csv"]);
+    let rows: Vec<&str> = listed.out.split("\r\n").collect();
+    assert!(rows[0].ends_with(",placed_on,further_hosts,why"), "{}", listed.out);
+    assert!(rows[1].ends_with(",127.0.0.21:8888,,"), "{}", listed.out);
+    assert!(rows[2].ends_with(",127.0.0.21:8888,5,"), "{}", listed.out);
 }
 
 #[test]

@@ -238,10 +238,14 @@ fn all_links_tasks_and_hosts_that_match_are_acted_on(yard: &ConsoleYard) -> Resu
     // Beside things that exist, the dialog names those that do not.
     let host = yard.ground.destination(0).to_string();
     for (path, gone) in [
-        (format!("/console/tasks?ask=retry&pick={id}&pick=1"), "Tasks that do not exist: 1"),
+        (format!("/console/tasks?ask=retry&pick={id}&pick=1"), "Tasks that do not exist: 1<"),
         (
             format!("/console/hosts?ask=drain&pick={host}&pick=10.9.9.9:1"),
             "Hosts that are not in the yard: 10.9.9.9:1",
+        ),
+        (
+            "/console/files?ask=pin&pick=alpha.mpg&pick=a%2Fb".to_owned(),
+            "These are no names of files: a/b",
         ),
     ] {
         let page = yard.page(&visit, &path)?;

@@ -311,4 +311,13 @@ mod tests {
         assert!(viewers.iter().all(|slot| Arc::ptr_eq(slot, &viewers[0])));
         assert!(renderings.0.lock().unwrap().len() <= 2, "slots without viewers are dropped");
     }
+
+    #[test]
+    fn viewers_with_another_address_of_the_node_have_another_slot() {
+        let renderings = LiveRenderings::default();
+        let one = renderings.slot(&key(""));
+        let origin = "http://other:8080".to_owned();
+        let other = renderings.slot(&RenderingKey { origin, ..key("") });
+        assert!(!Arc::ptr_eq(&one, &other), "the lines of one name the address of the other");
+    }
 }

@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use super::model::{LeaseLine, PoolPanel, QuarantineLine, QueueLine};
 use super::query::BoxesPageQuery;
 use crate::address::{SortBy, encoded};
-use crate::format::{age, age_tag, count, counted, left, since, visible_text};
+use crate::format::{age, age_tag, count, counted, left, since, visible_text, with_running_age};
 use crate::parts::boxes::{box_grid, box_legend};
 use crate::parts::icon::Glyph;
 use crate::parts::mark::{Tone, state_saying};
@@ -259,6 +259,8 @@ fn evidence(viewer: &Viewer, query: &BoxesPageQuery, line: &QuarantineLine) -> M
         }
         (None, None) => boxes::CLEANING_FAILED.of(language).to_owned(),
     };
+    let begin = since(viewer, line.since);
+    let quarantined = boxes::SINCE_BY.fill(language, &[("since", &begin), ("cause", &cause)]);
     let dialog = BoxesPageQuery {
         pool: line.pool.clone(),
         number: Some(line.number),
@@ -269,7 +271,7 @@ fn evidence(viewer: &Viewer, query: &BoxesPageQuery, line: &QuarantineLine) -> M
         div.ev {
             div.evh {
                 (state_saying(Glyph::Quarantine, Tone::Hold, &words))
-                span.soft { (boxes::SINCE_BY.fill(language, &[("since", &since(viewer, line.since)), ("cause", &cause)])) }
+                span.soft { (with_running_age(viewer, &quarantined, Some(line.since))) }
                 @if viewer.rights.boxes {
                     span.push.acts {
                         a.btn.sm href=(dialog.address()) { (boxes::BACK_IN_USE.of(language)) span.vh { " " (words) } }

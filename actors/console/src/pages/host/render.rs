@@ -7,6 +7,7 @@ use super::panels::{breakers, disk, health, link, only_here, recent_on_host};
 use crate::address::{ROOT, encoded, host_page};
 use crate::format::{
     age, clock, count, day_and_time, node_sentence, since, visible_text, with_code,
+    with_running_age,
 };
 use crate::pages::hosts::{HostCondition, HostModeWord};
 use crate::parts::act::{as_command, post_button};
@@ -15,7 +16,7 @@ use crate::parts::mark::{Tone, state, tag};
 use crate::parts::notice::notice;
 use crate::parts::panel::{Figure, figure_strip};
 use crate::text::{Text, frame, hosts, outcomes};
-use crate::viewer::Viewer;
+use crate::viewer::{Moment, Viewer};
 
 /// The content of the page.
 pub fn render(model: &HostPageModel, viewer: &Viewer) -> Markup {
@@ -70,10 +71,14 @@ fn sentence(viewer: &Viewer, model: &HostPageModel) -> Markup {
         p #page-sentence {
             (state(language, line.condition.mark())) " "
             @if let Some(mark) = line.mode.mark() { (tag(Some(mark.glyph), mark.tone, mark.word.of(language))) " " }
-            @if let Some(at) = line.since { (hosts::STATE_SINCE.fill(language, &[("since", &since(viewer, at))])) " · " }
+            @if let Some(at) = line.since { (with_running_age(viewer, &state_since(viewer, at), line.since)) " · " }
             (remarks.join(" · "))
         }
     }
+}
+
+fn state_since(viewer: &Viewer, at: Moment) -> String {
+    hosts::STATE_SINCE.fill(viewer.language, &[("since", &since(viewer, at))])
 }
 
 /// The parts that follow changes, with their ids.
@@ -169,7 +174,7 @@ fn notices(viewer: &Viewer, model: &HostPageModel) -> Markup {
             (notice(
                 Tone::Bad,
                 hosts::FOREIGN_TITLE.of(language),
-                html! { p { (hosts::FOREIGN_DETAIL.fill(language, &values)) } },
+                html! { p { (with_running_age(viewer, &hosts::FOREIGN_DETAIL.fill(language, &values), Some(other.since))) } },
                 html! { @if viewer.rights.storage { a.btn.sm href=(adopt) { (hosts::ADOPT.of(language)) } } },
             ))
         }

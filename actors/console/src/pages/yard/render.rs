@@ -95,10 +95,10 @@ pub fn yard_verdict(viewer: &Viewer, facts: &VerdictFacts) -> Markup {
     verdict(viewer, &text)
 }
 
-/// Shows which things were checked, and when: silence alone proves nothing.
+/// Shows which things were checked, and in which minute: silence alone proves nothing.
 fn looked_at(viewer: &Viewer, facts: &VerdictFacts) -> Markup {
     let hosts = counted(viewer.language, common::HOSTS, facts.hosts);
-    let at = clock(viewer, viewer.now);
+    let at = short_clock(viewer, viewer.now);
     let values = [("hosts", hosts.as_str()), ("inputs", &count(facts.inputs)), ("at", &at)];
     html! { (icon(Glyph::Done)) (yard::LOOKED_AT.fill(viewer.language, &values)) }
 }

@@ -308,7 +308,7 @@ mod tests {
     use jiff::tz::TimeZone;
 
     use super::*;
-    use crate::format::with_running_age;
+    use crate::parts::verdict::{VerdictText, verdict};
     use crate::text::Language;
 
     #[test]
@@ -354,25 +354,28 @@ mod tests {
         }
     }
 
-    /// Without that, the whole verdict would be sent each second.
+    /// An age in plain words would change the verdict each second.
     #[test]
     fn the_age_of_a_trouble_goes_on_by_itself() {
-        for language in Language::ALL {
+        let dated = TroubleCause::Suspect { host: "10.4.1.2:8888".to_owned() };
+        for (language, cause) in [
+            (Language::English, dated.clone()),
+            (Language::Korean, dated),
+            (Language::English, TroubleCause::NoLeader),
+        ] {
             let viewer = Viewer::without_session(language, TimeZone::UTC, Moment(4000));
-            let dated = TroubleCause::Suspect { host: "10.4.1.2:8888".to_owned() };
-            for cause in [dated, TroubleCause::NoLeader] {
-                let row = row(&viewer, &Trouble { cause, since: Some(Moment(0)) });
-                let text = match row.title.contains(&since(&viewer, Moment(0))) {
-                    true => row.title,
-                    false => row.detail,
-                };
-                let shown = with_running_age(&viewer, &text, row.since).into_string();
-                let (before, tag) = shown.split_once("<time ").unwrap();
-                let (tag, after) = tag.split_once("</time>").unwrap();
-                let (attributes, age) = tag.split_once('>').unwrap();
-                assert!(attributes.ends_with("data-age=\"0\""), "{shown}");
-                assert_eq!(format!("{before}{age}{after}"), text);
-            }
+            let row = row(&viewer, &Trouble { cause, since: Some(Moment(0)) });
+            let texts = [row.title.clone(), row.detail.clone()];
+            let (tone, sentence, remark, checked) =
+                (Tone::Bad, String::new(), String::new(), vec![]);
+            let text = VerdictText { tone, sentence, remark, rows: vec![row], checked };
+            let shown = verdict(&viewer, &text).into_string();
+            let (before, tag) = shown.split_once("<time ").unwrap();
+            let (tag, after) = tag.split_once("</time>").unwrap();
+            let (attributes, age) = tag.split_once('>').unwrap();
+            assert!(attributes.ends_with("data-age=\"0\""), "{shown}");
+            let plain = format!("{before}{age}{after}");
+            assert!(texts.iter().all(|text| plain.contains(text)), "{plain}");
         }
     }
 }

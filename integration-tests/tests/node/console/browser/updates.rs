@@ -91,7 +91,7 @@ async fn fifty_changes_a_second_leave_focus_scroll_picks_menus_and_typed_text() 
     without_errors(&browser, "updates").await
 }
 
-/// While a row is picked, a host that goes down keeps its place and shows its state. Then it moves to the top.
+/// While a row is picked, a host that goes down keeps its place and shows its state. After nothing is picked any more, it moves.
 async fn another_order_waits_while_the_table_is_read(
     browser: &Browser,
     yard: &mut ConsoleYard,

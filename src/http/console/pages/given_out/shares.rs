@@ -1,5 +1,6 @@
 //! `/console/shares`: links with their ends, and the form of a new link.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use actix_web::{HttpRequest, HttpResponse, web};
@@ -177,7 +178,8 @@ fn picks_dialog(
     let picked = picked(state, query);
     let mut ask = share_dialogs::of_word(query, &picked, back, viewer)?;
     let mut absent = query.pick.clone();
-    absent.retain(|id| picked.iter().all(|line| line.id != *id));
+    let found: HashSet<&str> = picked.iter().map(|line| line.id.as_str()).collect();
+    absent.retain(|id| !found.contains(id.as_str()));
     ask.left_out.extend(chosen::gone(viewer, outcomes::GONE_LINKS, &absent));
     Some(ask)
 }

@@ -1,6 +1,7 @@
 //! `/console/hosts`: the table of hosts.
 
 use std::cmp::Ordering;
+use std::collections::HashSet;
 
 use actix_web::{HttpRequest, HttpResponse, web};
 use reelyard_access::rights::AccessScope;
@@ -141,7 +142,8 @@ fn asked(
     let hosts = chosen.rows.clone();
     let mut ask = host_dialogs::of_chosen(query, chosen, closed, viewer)?;
     let mut absent = query.pick.clone();
-    absent.retain(|host| !query.all && lines.iter().all(|line| line.host != *host));
+    let known: HashSet<&str> = lines.iter().map(|line| line.host.as_str()).collect();
+    absent.retain(|host| !query.all && !known.contains(host.as_str()));
     ask.left_out.extend(chosen::gone(viewer, outcomes::GONE_HOSTS, &absent));
     Some(match query.ask.as_str() {
         "drain" => drain_dialog::with_facts(state, ask, &hosts, viewer),

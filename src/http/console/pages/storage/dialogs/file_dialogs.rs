@@ -76,6 +76,9 @@ pub fn of_query(
         left_out.push(words.left_out.fill(language, &[("files", &files)]));
     }
     left_out.extend(chosen.beyond_words(viewer, common::FILES));
+    let mut unreadable = query.pick.clone();
+    unreadable.retain(|name| !query.all && FileName::from_percent(name).is_err());
+    left_out.extend(chosen::gone(viewer, outcomes::NO_FILE_NAMES, &unreadable));
     let names = chosen.rows;
     let keys = names.iter().map(FileName::to_percent);
     let values = match query.all {

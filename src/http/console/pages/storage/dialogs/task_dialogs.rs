@@ -144,9 +144,11 @@ pub fn chosen_tasks(
 /// The sentence about picked tasks that do not exist.
 fn absent_picks(state: &NodeHttpState, query: &TasksPageQuery, viewer: &Viewer) -> Option<String> {
     let view = state.actors.task_views.load();
-    let exists = |id: &str| id.parse().is_ok_and(|id| view.task(TaskId(id)).is_some());
     let mut absent = query.pick.clone();
-    absent.retain(|id| !query.all && !exists(id));
+    absent.retain(|id| {
+        let task = id.parse().ok().and_then(|number| view.task(TaskId(number)));
+        !query.all && task.is_none_or(|task| key(task) != *id)
+    });
     chosen::gone(viewer, outcomes::GONE_TASKS, &absent)
 }
 
